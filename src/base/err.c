@@ -1,0 +1,80 @@
+/* Errors as values; see err.h. */
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static struct err *err_make(enum err_code code, int errnum, char *text)
+{
+	struct err *err = xcalloc(1, sizeof(*err));
+
+	err->code = code;
+	err->errnum = errnum;
+	err->text = text;
+	return err;
+}
+
+struct err *err_new(enum err_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	return err_make(code, 0, text);
+}
+
+static enum err_code code_of_errno(int errnum)
+{
+	switch (errnum) {
+	case ESRCH:
+		return ERR_GONE;
+	case EPERM:
+	case EACCES:
+		return ERR_DENIED;
+	case ENOENT:
+		return ERR_NOT_FOUND;
+	default:
+		return ERR_OS;
+	}
+}
+
+struct err *err_errno(int errnum, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	char *what = xvasprintf(fmt, ap);
+	va_end(ap);
+	char *text = xasprintf("%s: %s", what, strerror(errnum));
+	free(what);
+	return err_make(code_of_errno(errnum), errnum, text);
+}
+
+struct err *err_prefix(struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return NULL;
+	va_start(ap, fmt);
+	char *what = xvasprintf(fmt, ap);
+	va_end(ap);
+	char *text = xasprintf("%s: %s", what, err->text);
+	free(what);
+	free(err->text);
+	err->text = text;
+	return err;
+}
+
+void err_free(struct err *err)
+{
+	if (!err)
+		return;
+	free(err->text);
+	free(err);
+}

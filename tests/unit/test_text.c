@@ -1,0 +1,128 @@
+/* base/text: sanitising, parsing, number formats. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static void check_sanitize(const char *in, const char *want)
+{
+	char buf[256];
+
+	strcpy(buf, in);
+	text_sanitize(buf);
+	assert_string_equal(buf, want);
+}
+
+static void sanitize(void **state)
+{
+	(void)state;
+	check_sanitize("plain text", "plain text");
+	check_sanitize("a\033[31mb", "a?[31mb");
+	check_sanitize("tab\tnl\nbell\a", "tab?nl?bell?");
+	check_sanitize("\x7f", "?");
+	check_sanitize("\xc2\x9b" "31m", "??31m");		/* C1: CSI as UTF-8 */
+	check_sanitize("\x9b" "31m", "?31m");			/* and as a bare byte */
+	check_sanitize("x\xe2\x80\xae" "y", "x???y");		/* right-to-left override */
+	check_sanitize("\xc3\xa4\xe2\x96\x8f\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x96\x8f\xf0\x9f\x98\x80");
+	check_sanitize("cut \xe2\x96", "cut ??");
+	check_sanitize("\xc0\xaf\xed\xa0\x80", "?????");	/* overlong, surrogate */
+}
+
+/* No byte string, however hostile, leaves anything a terminal acts on. */
+static void sanitize_random(void **state)
+{
+	(void)state;
+	srand(1);
+	for (int round = 0; round < 20000; round++) {
+		char buf[33];
+		size_t len = (size_t)(rand() % 32);
+		for (size_t i = 0; i < len; i++)
+			buf[i] = (char)(1 + rand() % 255);
+		buf[len] = 0;
+		text_sanitize(buf);
+		assert_int_equal(strlen(buf), len);
+		for (size_t i = 0; i < len;) {
+			uint32_t c;
+			size_t n = text_utf8_decode(buf + i, len - i, &c);
+			assert_true(n > 0);
+			assert_true(c >= 0x20 && c != 0x7f && !(c >= 0x80 && c < 0xa0));
+			i += n;
+		}
+	}
+}
+
+static void sizes(void **state)
+{
+	uint64_t v = 0;
+
+	(void)state;
+	assert_true(text_parse_size("0", &v) && v == 0);
+	assert_true(text_parse_size("512K", &v) && v == 512 * 1024);
+	assert_true(text_parse_size("4k", &v) && v == 4096);
+	assert_true(text_parse_size("1.5M", &v) && v == 1536 * 1024);
+	assert_true(text_parse_size("2GiB", &v) && v == 2ull << 30);
+	assert_true(text_parse_size("7B", &v) && v == 7);
+	assert_false(text_parse_size("", &v));
+	assert_false(text_parse_size("-1", &v));
+	assert_false(text_parse_size("K", &v));
+	assert_false(text_parse_size("12Q", &v));
+	assert_false(text_parse_size("12KK", &v));
+	assert_false(text_parse_size("0x10", &v));
+	assert_false(text_parse_size("inf", &v));
+	assert_false(text_parse_size("99999999999T", &v));
+}
+
+static void times(void **state)
+{
+	double v = 0;
+
+	(void)state;
+	assert_true(text_parse_time("500ms", &v) && v == 0.5);
+	assert_true(text_parse_time("30s", &v) && v == 30);
+	assert_true(text_parse_time("2", &v) && v == 2);
+	assert_true(text_parse_time("1.5m", &v) && v == 90);
+	assert_true(text_parse_time("1h", &v) && v == 3600);
+	assert_false(text_parse_time("", &v));
+	assert_false(text_parse_time("5d", &v));
+	assert_false(text_parse_time("-3s", &v));
+}
+
+static void numbers(void **state)
+{
+	char b[TEXT_NUMBER];
+
+	(void)state;
+	assert_string_equal(text_bytes(b, 0), "0");
+	assert_string_equal(text_bytes(b, 1023), "1023");
+	assert_string_equal(text_bytes(b, 1024), "1.0K");
+	assert_string_equal(text_bytes(b, 1048575), "1.0M");
+	assert_string_equal(text_bytes(b, 432328499), "412.3M");
+	assert_string_equal(text_bytes(b, UINT64_MAX), "16.0E");
+	assert_string_equal(text_count(b, 999), "999");
+	assert_string_equal(text_count(b, 14600), "14.6k");
+	assert_string_equal(text_count(b, 999960), "1.00M");
+	assert_string_equal(text_count(b, 1210000), "1.21M");
+	assert_string_equal(text_count(b, UINT64_MAX), "18.4E");
+	assert_string_equal(text_clock(b, 192.9), "3:12");
+	assert_string_equal(text_clock(b, 3725), "1:02:05");
+	assert_string_equal(text_clock(b, -5), "0:00");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sanitize),
+		cmocka_unit_test(sanitize_random),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(times),
+		cmocka_unit_test(numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
