@@ -1,0 +1,255 @@
+/*
+ * What the agent (inside the target) and heaptop say to each other: control block, thread
+ * slots, free filter, rings, events. Plain records, no libc, fixed-width fields, the same
+ * layout on both sides. Everything here is readable and writable by the target, so heaptop
+ * believes none of it: every length, index and address read back is checked.
+ *
+ * Memory in the target
+ *   state  private anonymous, MADV_WIPEONFORK: wire_ctl, slots[], filter[]. A forked child
+ *          reads zeroes: not active, no tag matches, no slot is claimed.
+ *   rings  memfd, shared with heaptop (or private memory read with process_vm_readv where
+ *          memfd_create is forbidden): WIRE_RINGS rings, each a wire_ring + data.
+ *   island one or more, executable, within +-2 GiB of the modules they serve: a copy of the
+ *          agent's code, the hooks' thunks, the relocated instructions, and the addresses of
+ *          state and rings (struct wire_island), since after a fork ctl can't be trusted.
+ *
+ * Order of events. Each has a TSC taken after its place in the ring was reserved. An allocation is
+ * committed to its ring after the allocator returned and before the program sees the block; a free
+ * before the allocator runs. So an event that depends on another is always committed later. A
+ * reader that takes the TSC, then reads all rings, and handles in TSC order only the events up to
+ * that TSC, keeping the others for the next round, never sees a free before its allocation. Where
+ * a ring is blocked by a record still busy, what lies behind it was reserved, and hence stamped,
+ * after the reader last found the ring's head before that record: it goes only up to then.
+ */
+#ifndef HEAPTOP_WIRE_WIRE_H
+#define HEAPTOP_WIRE_WIRE_H
+
+#include <stdint.h>
+
+#define WIRE_VERSION 1u
+#define WIRE_ISLAND_MAGIC 0x706f747061656801ull	/* "\1heaptop", little-endian */
+#define WIRE_CTL_MAGIC 0x6c74637061656801ull
+
+#define WIRE_SLOT_HOMES 4096u		/* the slots a thread pointer can hash to, a power of two */
+#define WIRE_SLOT_PROBES 32u		/* slots looked at from there on, at most */
+#define WIRE_SLOTS (WIRE_SLOT_HOMES + WIRE_SLOT_PROBES)	/* so that probing need not wrap */
+#define WIRE_FILTER_BITS 14		/* buckets, log2 */
+#define WIRE_FILTER_WAYS 8u		/* 32-bit tags a bucket */
+#define WIRE_MAX_RINGS 64u
+#define WIRE_MAX_STACK (64u << 10)	/* bytes of stack an event copies at most */
+#define WIRE_MAX_FRAMES 256u		/* return addresses an event carries at most */
+
+/*
+ * Control block, first page of the state mapping. Written by heaptop while the target runs,
+ * a field at a time; the agent reads it on its slow paths only (free_all: on each free).
+ */
+struct wire_ctl {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t active;	/* 0: record nothing, pass everything through */
+	uint64_t lease;		/* TSC value after which nothing is recorded: heaptop has gone */
+	uint64_t rate;		/* mean bytes between samples; 0 and 1: every call */
+	uint32_t free_all;	/* 1: the filter isn't asked, every free is recorded. The agent
+				 * sets it too, when a filter bucket overflows. */
+	uint32_t wait;		/* 1: a full ring is waited for, 0: drop and count */
+	uint32_t pid;		/* the target's pid in its own namespace: for process_vm_readv */
+	uint32_t may_syscall;	/* 1: the agent may call process_vm_readv (copy of a stack whose
+				 * bounds it doesn't know) and sched_yield; 0: seccomp might kill */
+	uint32_t max_stack;	/* bytes of stack to copy at most, <= WIRE_MAX_STACK */
+	uint32_t raise;		/* 1: the agent may raise `rate` itself when a ring or the filter
+				 * fills up faster than heaptop looks; heaptop reads it back */
+	uint64_t main_stack_lo;	/* the main thread's stack: lowest mapped byte when last seen, */
+	uint64_t main_stack_hi;	/* and its end */
+	uint64_t seed;		/* for the slots' generators */
+	uint64_t owner_start;	/* heaptop's own start time, as in its /proc/PID/stat, and its */
+	uint32_t owner;		/* pid: does somebody still look after this agent? */
+	uint32_t pad2;
+	/* counters, written by the agent */
+	uint64_t no_slot;	/* calls not looked at: no slot within reach of the home */
+	uint64_t filter_full;	/* insertions that found their bucket full */
+	uint64_t wrapped;	/* malloc seen calling another hooked malloc: a wrapper */
+};
+
+/*
+ * A thread's slot, found by its thread pointer in an open-addressed table of WIRE_SLOTS
+ * (home: wire_slot_hash; linear probing, no further than WIRE_SLOT_PROBES, no wrapping). Claimed by one CAS on tp. Owned by its thread;
+ * heaptop reads the counters and writes stack_lo/stack_hi.
+ */
+struct wire_slot {
+	uint64_t tp;		/* thread pointer, 0: unclaimed */
+	uint64_t countdown;	/* bytes to the next sample; 0: look at every call */
+	uint64_t mark;		/* inside a hook: stack pointer at its entry, else 0. Deeper than
+				 * the current stack pointer: stale (siglongjmp, cancellation) */
+	uint64_t rate;		/* interval the countdown was drawn for; WIRE_RATE_IDLE: it wasn't
+				 * drawn, nothing was being recorded */
+	uint64_t rng;
+	uint64_t stack_lo;	/* the thread's own stack as heaptop saw it; hi 0: not yet known. */
+	uint64_t stack_hi;	/* [sp, hi) is readable whenever lo <= sp < hi: hi is tp, which both
+				 * glibc and musl place on top of the stack it belongs to */
+	uint64_t cycles;	/* TSC ticks spent recording (waiting for room not counted) */
+	uint64_t waited;	/* TSC ticks spent waiting for room */
+	uint64_t recorded;	/* events committed */
+	uint64_t dropped;	/* allocations lost to a full ring */
+	uint64_t lost;		/* frees lost to a full ring: blocks that look live until their
+				 * address is used again */
+	uint64_t nested;	/* calls passed through because they came from inside a hook */
+	uint64_t gap;		/* samples and frees not recorded: lease over */
+	uint64_t moving;	/* inside realloc: the old block, whose nested free isn't counted */
+	uint64_t inside;	/* while mark is set: kind of the hook + 1 */
+};
+_Static_assert(sizeof(struct wire_slot) == 128, "two cache lines");
+
+#define WIRE_RATE_IDLE (~0ull)
+#define WIRE_SLOT_MULTIPLIER 0x9e3779b1u	/* fits the immediate of a 32-bit multiply */
+
+/* Index of a thread pointer's home slot: Fibonacci hashing (Knuth 6.4). */
+static inline uint32_t wire_slot_hash(uint64_t tp)
+{
+	return (uint32_t)(tp >> 6) * WIRE_SLOT_MULTIPLIER >> 20;	/* 12 bits: WIRE_SLOT_HOMES */
+}
+
+/*
+ * Free filter: exact. A bucket is chosen by WIRE_FILTER_BITS bits above the low four; the tag
+ * is all the address bits left (47-bit user addresses, 8-byte granules) + 1, so equal tags in
+ * a bucket mean equal addresses. 0 is an empty way. Insert and remove are one 32-bit CAS.
+ */
+static inline uint32_t wire_filter_bucket(uint64_t addr)
+{
+	return (uint32_t)(addr >> 4) & ((1u << WIRE_FILTER_BITS) - 1);
+}
+
+static inline uint32_t wire_filter_tag(uint64_t addr)
+{
+	return ((uint32_t)(addr >> (4 + WIRE_FILTER_BITS)) << 1 | (uint32_t)(addr >> 3 & 1)) + 1;
+}
+
+/* Offsets within the state mapping, bytes. */
+#define WIRE_STATE_SLOTS 4096u
+#define WIRE_STATE_FILTER (WIRE_STATE_SLOTS + WIRE_SLOTS * 128u)
+#define WIRE_FILTER_BYTES ((4u * WIRE_FILTER_WAYS) << WIRE_FILTER_BITS)
+#define WIRE_STATE_BYTES (WIRE_STATE_FILTER + WIRE_FILTER_BYTES)
+
+/* What an entry point's arguments mean. */
+enum wire_hook_kind {
+	WIRE_HOOK_MALLOC,	/* malloc(size): has a fast path */
+	WIRE_HOOK_FREE,		/* free(addr): has a fast path */
+	WIRE_HOOK_SIZED,	/* valloc(size), pvalloc(size), and a malloc that calls others */
+	WIRE_HOOK_CALLOC,	/* calloc(n, size) */
+	WIRE_HOOK_REALLOC,	/* realloc(addr, size) */
+	WIRE_HOOK_REALLOCARRAY,	/* reallocarray(addr, n, size) */
+	WIRE_HOOK_MEMALIGN,	/* memalign(align, size), aligned_alloc */
+	WIRE_HOOK_POSIX_MEMALIGN,	/* posix_memalign(&addr, align, size) */
+	WIRE_HOOK_KINDS
+};
+
+/*
+ * Start of an island, written by heaptop, never by the agent. heaptop finds a left-behind agent
+ * by looking for the magic at the start of anonymous executable mappings. entry[] and
+ * code_bytes come with the agent's code; the rest is zero there.
+ */
+struct wire_island {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t bytes;		/* of the whole mapping */
+	uint64_t ctl;		/* address of the wire_ctl (start of the state mapping) */
+	uint64_t state_bytes;
+	uint64_t rings;		/* address of the first wire_ring */
+	uint64_t rings_bytes;	/* of the whole mapping of rings */
+	uint64_t ring_bytes;	/* data bytes of one ring, a power of two */
+	uint64_t ring_stride;	/* from one wire_ring to the next, bytes */
+	uint64_t nonce;		/* mixed into the commit words, so stale bytes never match */
+	uint32_t nrings;	/* a power of two, <= WIRE_MAX_RINGS */
+	uint32_t code_bytes;	/* this header and the agent's code; thunks follow */
+	uint32_t entry[WIRE_HOOK_KINDS];	/* offsets in the island, by kind of hook */
+};
+_Static_assert(sizeof(struct wire_island) == 112, "agent/entry-*.S lays it out too");
+
+/* A hook, in the island: its thunk loads the address of this and jumps to entry[kind]. */
+struct wire_hook {
+	uint64_t original;	/* where the relocated first instructions lie */
+	uint32_t kind;
+	uint32_t index;		/* goes into wire_alloc.hook */
+};
+
+/*
+ * A ring: producers reserve by CAS on head, write, and commit by storing the record's first
+ * word; heaptop consumes in order and moves tail. Positions count bytes and never wrap;
+ * position p lies at data[p % ring_bytes]. A record never wraps: a WIRE_PAD record fills the
+ * rest of the ring. Ring of a slot: slot index % nrings. Allocations leave the last eighth
+ * of a ring to frees: a lost allocation is a smaller sample, a lost free looks like a leak.
+ */
+struct wire_ring {
+	uint64_t head;
+	uint64_t pad0[7];
+	uint64_t tail;
+	uint64_t pad1[7];
+	/* ring_bytes of data follow */
+};
+
+/*
+ * First word of a record at position p: (tag << 32 | size | flags). tag = wire_tag(p, nonce);
+ * a word with another tag is a stale one: nothing there yet. size counts bytes, header
+ * included, a multiple of 8. With WIRE_BUSY set it is reserved and being filled; a record that
+ * stays busy for more than a second was abandoned (siglongjmp out of a signal handler that
+ * interrupted the agent): skip it and count it. WIRE_PAD: nothing but this word is valid.
+ */
+#define WIRE_BUSY 1u
+#define WIRE_PAD 2u
+#define WIRE_SIZE_MASK 0xfffffff8u
+
+static inline uint32_t wire_tag(uint64_t pos, uint64_t nonce)
+{
+	return (uint32_t)((pos >> 3) ^ nonce ^ nonce >> 32);
+}
+
+enum wire_kind {
+	WIRE_ALLOC = 1,	/* wire_alloc: a block came into being */
+	WIRE_FREE,	/* wire_free: free(addr), or the old block of a realloc (flag) */
+	WIRE_UNFREE,	/* wire_free: the realloc that this slot's last WIRE_FREE of addr with
+			 * WIRE_F_REALLOC announced has failed: the block still lives */
+};
+
+enum wire_flags {
+	WIRE_F_REALLOC = 1,	/* FREE: old block of a realloc; ALLOC: its new block */
+	WIRE_F_CUT = 2,		/* the stack copy ends before the stack does (max_stack) */
+	WIRE_F_NO_BOUNDS = 4,	/* the stack's bounds were unknown: heaptop, please look */
+};
+
+struct wire_head {
+	uint64_t word;		/* commit word */
+	uint64_t tsc;
+	uint32_t slot;
+	uint16_t kind;		/* enum wire_kind */
+	uint16_t flags;
+};
+
+struct wire_free {
+	struct wire_head h;
+	uint64_t addr;
+};
+
+/*
+ * Registers at the call of the allocator, as its caller sees them on return: ip is the return
+ * address, sp is past it. Callee-saved ones only: no CFI needs others there.
+ */
+struct wire_regs {
+	uint64_t ip, sp;
+	uint64_t saved[10];	/* x86-64: bp, bx, r12, r13, r14, r15; arm64: x19..x28 */
+	uint64_t fp, lr;	/* arm64 */
+};
+
+struct wire_alloc {
+	struct wire_head h;
+	uint64_t addr;
+	uint64_t size;		/* bytes asked for */
+	uint64_t rate;		/* sampling interval this sample was drawn with; <= 1: exact */
+	uint32_t hook;		/* index of the hook, as given by heaptop */
+	uint16_t nframes;	/* return addresses already found, innermost first, after this */
+	uint16_t reserved;
+	uint32_t stack_bytes;	/* copy of the stack from regs.sp on, after the frames; padded
+				 * to a multiple of 8 */
+	uint32_t reserved2;
+	struct wire_regs regs;	/* of the frame after the last of `frames` */
+};
+
+#endif
