@@ -1,0 +1,109 @@
+/*
+ * What differs between processors in controlling a process: registers, system calls, signal
+ * frames, breakpoints. One file a processor, regs-x86_64.c, implements it; nothing else in
+ * this folder knows a register's name or an instruction. arm64 goes into regs-arm64.c.
+ *
+ * Every tid is a thread in a ptrace-stop of ours. Errors carry ERR_GONE if it was killed.
+ */
+#ifndef HEAPTOP_TARGET_CPU_H
+#define HEAPTOP_TARGET_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct err;
+
+struct cpu_regs {
+	struct user_regs_struct r;
+};
+
+/* ELF e_machine of programs this build can control, and that machine's usual name. */
+extern const int cpu_elf_machine;
+extern const char cpu_name[];
+
+struct err *cpu_regs_get(pid_t tid, struct cpu_regs *ret);
+struct err *cpu_regs_set(pid_t tid, const struct cpu_regs *regs);
+uint64_t cpu_pc(const struct cpu_regs *regs);
+uint64_t cpu_sp(const struct cpu_regs *regs);
+uint64_t cpu_tp(const struct cpu_regs *regs);
+void cpu_set_pc(struct cpu_regs *regs, uint64_t pc);
+
+/* Number of the system call the thread is in, -1 if it is in none; its result at its exit. */
+long cpu_syscall_number(const struct cpu_regs *regs);
+int64_t cpu_syscall_result(const struct cpu_regs *regs);
+
+/*
+ * Registers with which the thread can be set going from somewhere else than the place it was
+ * interrupted at: if a system call was interrupted and the kernel was about to restart it, they
+ * restart it. `fresh`: always from the beginning (a remaining time starts anew); otherwise
+ * through restart_syscall(2), which is right as long as nothing replaced the kernel's record
+ * of it (a sigreturn does).
+ */
+void cpu_leave_syscall(struct cpu_regs *regs, bool fresh);
+/* Does the kernel hold such a record for the thread? */
+bool cpu_has_restart(const struct cpu_regs *regs);
+
+/*
+ * signal(7), "Interruption of system calls ... by stop signals": some system calls fail with EINTR when
+ * their thread is merely stopped. If regs are at such a failure, they are changed so that the
+ * call is made again, and true is returned.
+ */
+bool cpu_retry_syscall(struct cpu_regs *regs);
+
+/* Instructions looked for in the target's own code: a system call followed by a return, and
+ * the system call sigreturn. */
+struct cpu_pattern {
+	const uint8_t *bytes;
+	size_t len;
+};
+extern const struct cpu_pattern cpu_syscall_return, cpu_sigreturn[];	/* ended by len 0 */
+
+/* Bytes below the stack pointer that belong to the running function all the same. */
+extern const size_t cpu_red_zone;
+
+/*
+ * The frame that a signal handler's entry would have left on the stack, for a thread with
+ * registers `regs`: sigreturn from it gives the thread those registers, its vector state and
+ * `sigmask`. Ends at or below `top`; *ret_addr is where its first byte belongs. The caller
+ * frees *ret_bytes. `sigreturn` is the address of a cpu_sigreturn.
+ */
+struct err *cpu_frame_build(pid_t tid, const struct cpu_regs *regs, uint64_t sigmask,
+			    uint64_t sigreturn, uint64_t top, uint64_t *ret_addr,
+			    uint8_t **ret_bytes, size_t *ret_len);
+
+/*
+ * Registers that make system call nr(args) at the cpu_syscall_return `gadget`, and then return
+ * through the frame at `frame`.
+ */
+void cpu_call_prepare(struct cpu_regs *regs, uint64_t gadget, uint64_t frame, long nr,
+		      const uint64_t args[6]);
+
+/*
+ * A marker to be put in place of an empty function (ld.so's debug hook), `old` being its CPU_MARKER_LEN
+ * first bytes: code that does nothing but a harmless system call, seen by PTRACE_SYSCALL, and
+ * returns. Unlike a breakpoint it hurts nobody when no tracer is left. False if the function
+ * isn't empty or too short.
+ */
+#define CPU_MARKER_LEN 16
+bool cpu_marker_build(const uint8_t old[CPU_MARKER_LEN], uint8_t ret[CPU_MARKER_LEN]);
+/* In a syscall stop: is it the marker at addr? */
+bool cpu_marker_hit(const struct cpu_regs *regs, uint64_t addr);
+/* At the entry stop: make the kernel skip the call. At the exit stop: registers as they were at
+ * the function's entry; saved[] is what lies at the stack pointer. */
+void cpu_marker_skip(struct cpu_regs *regs);
+#define CPU_MARKER_SAVED 3
+void cpu_marker_undo(struct cpu_regs *regs, uint64_t addr, const uint64_t saved[CPU_MARKER_SAVED]);
+
+/* A hardware breakpoint on execution at addr, in this thread alone; 0 removes it. */
+struct err *cpu_breakpoint(pid_t tid, uint64_t addr);
+
+/*
+ * Restartable sequences: were the thread at pc, inside the sequence whose descriptor is these
+ * bytes (struct rseq_cs), it would have to go on at *ret. False if pc isn't inside.
+ */
+bool cpu_rseq_abort(const uint8_t desc[32], uint64_t pc, uint64_t *ret);
+
+#endif

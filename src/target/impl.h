@@ -1,0 +1,128 @@
+/*
+ * Inside of target/: the target and its threads as the files of this folder share them. Who
+ * writes what: stop.c the threads, launch.c and event.c the end of the process, remote.c its own part.
+ */
+#ifndef HEAPTOP_TARGET_IMPL_H
+#define HEAPTOP_TARGET_IMPL_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/cpu.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+enum thread_state {
+	THREAD_RUNNING,	/* traced, but running */
+	THREAD_STOPPED,	/* in a ptrace-stop, ours */
+	THREAD_LEAVING,	/* to be let go as soon as it can be: it didn't stop in time */
+};
+
+struct thread {
+	pid_t tid;
+	enum thread_state state;
+	bool watched;		/* stays traced while the target runs: exec and exit events */
+	bool group_stop;	/* stopped by SIGSTOP and the like, not only by us */
+};
+
+struct target {
+	pid_t pid, ns_pid;
+	uint64_t start;		/* start time: tells a reused pid; 0 unknown */
+	bool launched;
+	bool stopped;
+	bool exited;
+	bool exec_pending;	/* the first thread is in PTRACE_EVENT_EXEC, not yet handled */
+	bool first_left;	/* launched: the first thread has ended, others went on */
+	pid_t exit_held;	/* thread in PTRACE_EVENT_EXIT of an ending process, else 0 */
+	bool ended;		/* TARGET_EXITING was returned once */
+	int status;		/* of wait(2), -1 unknown */
+	int pidfd;		/* -1: none */
+	pid_t live;		/* a thread through which memory is reached: the first, unless it left */
+	int mem;		/* /proc/PID/mem, -1: not open */
+	char *command;
+
+	struct thread *threads;	/* by tid; running: the watched and the leaving ones only */
+	size_t nthreads, cap_threads;
+	struct target_thread *view;	/* for target_threads; valid while stopped */
+	size_t nview;
+	bool view_valid;
+
+	double stop_began, pause;	/* CLOCK_MONOTONIC seconds */
+	bool raised;			/* our scheduling was raised for the stop */
+	int old_policy, old_nice;
+	struct sched_param old_param;
+
+	/* remote.c */
+	uint64_t gadget, sigreturn;	/* in the target's code; 0: not looked for yet */
+	pid_t caller;			/* thread for remote calls, 0: not chosen */
+	uint64_t caller_lo;		/* lowest byte of its stack's mapping */
+};
+
+double target_now(void);
+void target_sleep(double seconds);
+struct err *target_gone(const struct target *t);
+
+/* stop.c */
+struct thread *target_thread(struct target *t, pid_t tid);
+struct thread *target_add_thread(struct target *t, pid_t tid);
+void target_drop_thread(struct target *t, pid_t tid);
+/*
+ * Options of the threads we trace. In a launched program any thread may turn out to be the one that
+ * does an exec, so all have the same there. Never PTRACE_O_EXITKILL.
+ */
+#define TARGET_OPTIONS PTRACE_O_TRACESYSGOOD
+#define TARGET_WATCH_OPTIONS (TARGET_OPTIONS | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
+/* A thread of the running target, seized and watched. False if it is no longer there. */
+bool target_watch(struct target *t, pid_t tid);
+/* Our own scheduling, where permitted, for moments in which each delay counts. */
+void target_raise_priority(struct target *t);
+void target_restore_priority(struct target *t);
+/* The leaving threads that have stopped meanwhile are let go. */
+void target_let_go(struct target *t);
+struct target *target_new(pid_t pid);
+void target_delete(struct target *t);
+
+/* event.c: kinds of stops, from a wait(2) status */
+enum stop_kind {
+	STOP_DEAD,	/* exited or killed: not a stop */
+	STOP_TRAP,	/* PTRACE_EVENT_STOP of PTRACE_INTERRUPT or SIGCONT */
+	STOP_GROUP,	/* PTRACE_EVENT_STOP of a stopped process */
+	STOP_EXEC,
+	STOP_EXIT,
+	STOP_SYSCALL,
+	STOP_SIGNAL,	/* about to get *ret_sig */
+	STOP_OTHER,
+};
+enum stop_kind target_stop_kind(int status, int *ret_sig);
+/*
+ * A thread in PTRACE_EVENT_EXIT: if its whole process ends, it is held (t->exit_held) and true is
+ * returned; otherwise it goes its way, and the others are watched in its place from now on.
+ */
+bool target_at_exit(struct target *t, pid_t tid);
+/* The process is gone; its wait status or -1. */
+void target_set_exited(struct target *t, int status);
+
+/* launch.c: from PTRACE_EVENT_EXEC to where no constructor has run; the first thread is stopped. */
+struct err *target_run_to_start(struct target *t);
+
+/* mem.c */
+struct err *target_open_mem(struct target *t);
+void target_close_mem(struct target *t);
+/* Another thread to reach memory through, after `live` proved dead. False if none is left. */
+bool target_find_live(struct target *t);
+
+/* maps.c: the file of a mapping; a descriptor or -1. ctx is the target. */
+struct mapping;
+int target_open_mapping(void *ctx, const struct mapping *m);
+
+/* check.c: why PTRACE_SEIZE of tid failed with errnum. */
+struct err *target_seize_error(pid_t pid, pid_t tid, int errnum);
+/* Is its program one for this build? ERR_UNSUPPORTED. */
+struct err *target_check_architecture(pid_t pid);
+/* target_check without asking the kernel in ways that leave a line in its log. */
+struct err *target_check_quiet(pid_t pid);
+
+#endif

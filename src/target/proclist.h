@@ -1,0 +1,28 @@
+/*
+ * The processes of this machine, for the picker: who could be watched, and why not. From /proc;
+ * touches nothing. Any thread.
+ */
+#ifndef HEAPTOP_TARGET_PROCLIST_H
+#define HEAPTOP_TARGET_PROCLIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc_row {
+	pid_t pid;
+	uid_t uid;
+	char user[32];
+	uint64_t rss;		/* bytes */
+	uint32_t threads;
+	double age;		/* seconds since its start */
+	char *command;		/* sanitised command line, or [name] */
+	char *refusal;		/* NULL: can be attached; else target_check()'s text */
+};
+
+/* All processes but ourselves and kernel threads, by RSS, largest first. */
+struct proc_row *proclist_read(size_t *ret_n);
+void proclist_free(struct proc_row *rows, size_t n);
+
+#endif

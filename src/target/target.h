@@ -1,0 +1,158 @@
+/*
+ * The watched process: find out whether it may be watched, launch or attach, stop all its
+ * threads, read and write its memory, make it call the kernel, let it go. All of it on the one
+ * thread that launched or attached (ptrace's rule). Nothing here knows what a hook is.
+ *
+ * A target is either *stopped* (every thread in a ptrace-stop, ours) or *running*. While it
+ * runs, an attached target isn't traced at all; a launched one has its first thread traced
+ * (exec and exit events), nothing else. Order of calls:
+ *
+ *	target_launch | target_attach	-> stopped
+ *	target_resume			-> running
+ *	target_stop			-> stopped again
+ *	target_poll			while running, often
+ *	target_destroy			running only; the process goes on
+ *
+ * If heaptop is killed at any instant, the target goes on correctly.
+ */
+#ifndef HEAPTOP_TARGET_TARGET_H
+#define HEAPTOP_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct target;
+struct modules;
+
+/* May we attach to pid, and if not, why: one line naming the reason and the remedy; NULL: yes.
+ * Recognised: no such process, zombie, kernel thread, other user (and not root / CAP_SYS_PTRACE),
+ * setuid / not dumpable, ptrace_scope 1-3, already traced (by whom: TracerPid), 32-bit, other
+ * architecture, ourselves. Touches nothing. ERR_NOT_FOUND, ERR_DENIED, ERR_BUSY, ERR_UNSUPPORTED. */
+struct err *target_check(pid_t pid);
+
+struct launch_spec {
+	char *const *argv;	/* NULL-terminated; argv[0] is looked up in PATH as the shell would */
+	int fd[3];		/* descriptors for the child's 0, 1, 2; -1: inherit ours */
+	bool new_session;	/* setsid, and TIOCSCTTY on the first of fd[] that is a tty */
+	const char *unset_env[4];	/* variables heaptop itself set, to be removed; NULL ends */
+};
+
+/* Exit codes of env(1), nice(1), timeout(1) for a program that didn't start; in *ret_exit. */
+#define LAUNCH_FAILED 125
+#define LAUNCH_NOT_EXECUTABLE 126
+#define LAUNCH_NOT_FOUND 127
+
+/*
+ * Start a program and stop it where its libraries are mapped and none of their constructors has
+ * run: at ld.so's first consistent r_brk, or at the entry point of a static program. On failure
+ * *ret_exit is one of the codes above.
+ */
+struct err *target_launch(const struct launch_spec *spec, struct target **ret, int *ret_exit);
+
+/* Stop all threads of a running process. Refusals as in target_check. */
+struct err *target_attach(pid_t pid, struct target **ret);
+
+/* Release. The process goes on, untraced (a launched one too). Accepts NULL. */
+void target_destroy(struct target *t);
+
+struct err *target_stop(struct target *t);
+struct err *target_resume(struct target *t);
+bool target_is_stopped(const struct target *t);
+/* How long the last stop lasted, seconds. */
+double target_pause(const struct target *t);
+
+pid_t target_pid(const struct target *t);
+/* The pid in the target's own PID namespace (last number of NSpid). */
+pid_t target_ns_pid(const struct target *t);
+bool target_is_launched(const struct target *t);
+
+enum target_event {
+	TARGET_NOTHING,
+	TARGET_EXEC,		/* launched only: stopped again as after target_launch; all that was
+				 * placed in the old image is gone */
+	TARGET_EXITING,		/* launched only: the process is about to end and is held (its first
+				 * thread in PTRACE_EVENT_EXIT); memory is still there: drain, then
+				 * target_poll again lets it go */
+	TARGET_EXITED,		/* gone. target_exit_status tells how */
+};
+/*
+ * See what happened, without blocking. Handles signal-delivery and other stops of a launched
+ * target's first thread by passing the signal on, group-stops by PTRACE_LISTEN.
+ */
+enum target_event target_poll(struct target *t);
+/* Descriptor that becomes readable when a process ends (pidfd), for poll(2); or -1. A launched
+ * target also raises SIGCHLD in heaptop on every event. */
+int target_pidfd(const struct target *t);
+
+/* wait(2) status once TARGET_EXITED was seen, launched targets only; -1 unknown. */
+int target_exit_status(const struct target *t);
+/* The shell's code: the exit code, or 128 + signal. */
+int target_exit_code(const struct target *t);
+
+/* ---- memory; both states; addresses are the target's ---- */
+/* Exactly len bytes or an error (ERR_GONE if the process has ended). process_vm_readv. */
+struct err *target_read(struct target *t, uint64_t addr, void *buf, size_t len);
+/* As many of len bytes as can be read from addr on; 0 if none. */
+size_t target_read_some(struct target *t, uint64_t addr, void *buf, size_t len);
+/* process_vm_writev: obeys page protection. */
+struct err *target_write(struct target *t, uint64_t addr, const void *buf, size_t len);
+/* One write(2) to /proc/PID/mem, through page protection; stopped only. */
+struct err *target_write_text(struct target *t, uint64_t addr, const void *buf, size_t len);
+
+/* Read /proc/PID/maps and update `mods` (files through /proc/PID/root, /proc/PID/map_files or
+ * /proc/PID/exe if that fails; the vdso from memory). ERR_GONE. */
+struct err *target_refresh_modules(struct target *t, struct modules *mods, bool *ret_changed);
+
+/* Visit every mapping of /proc/PID/maps in order until fn returns false. */
+struct mapping;
+struct err *target_each_mapping(struct target *t, bool (*fn)(void *ctx, const struct mapping *m),
+				void *ctx);
+
+/* ---- threads; stopped only ---- */
+struct target_thread {
+	pid_t tid;
+	uint64_t pc, sp, tp;	/* program counter, stack pointer, thread pointer (fs base) */
+};
+/* All threads, array owned by the target and valid until it is resumed. */
+const struct target_thread *target_threads(struct target *t, size_t *ret_n);
+
+struct code_range {
+	uint64_t start, end;
+};
+/*
+ * See that no thread's PC lies strictly inside one of the ranges (start < pc < end): such
+ * threads are single-stepped until they are out. ERR_BUSY if one won't leave (blocked in a system call is
+ * outside by definition of ranges: they hold no syscall).
+ */
+struct err *target_step_out(struct target *t, const struct code_range *ranges, size_t n);
+
+/* ---- remote system calls; stopped only ---- */
+/*
+ * Make the target do system call nr(args) on a suitable thread, without harm if heaptop is
+ * killed at any instant (see remote.h). *ret is the kernel's return value, -errno on failure;
+ * the struct err is for failures to make the call at all (also: seccomp filter active and
+ * the call not known to be allowed -> ERR_DENIED, nothing was done).
+ */
+struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], int64_t *ret);
+/* seccomp mode 2 (filter) or 1 is on for any thread. */
+bool target_has_seccomp(struct target *t);
+/* Gap of `bytes` (page-rounded) wholly within +-2 GiB - 64 KiB of both lo and hi; 0 if there is none. */
+uint64_t target_find_gap(struct target *t, uint64_t lo, uint64_t hi, uint64_t bytes);
+
+/* ---- /proc facts; both states ---- */
+struct target_usage {
+	uint64_t rss;		/* bytes, from statm */
+	double cpu;		/* user + system seconds so far */
+	uint32_t threads;
+};
+bool target_usage(struct target *t, struct target_usage *ret);
+/* Command line, sanitised, arguments joined by blanks; owned by the target. */
+const char *target_command(const struct target *t);
+/* The main thread's stack: its mapping "[stack]"; false if unknown. Any other: the mapping that
+ * holds addr. */
+bool target_stack_bounds(struct target *t, uint64_t addr, uint64_t *ret_lo, uint64_t *ret_hi);
+
+#endif
