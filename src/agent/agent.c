@@ -1,0 +1,598 @@
+/*
+ * The agent's slow paths: deciding what is sampled, drawing gaps, the free filter, writing
+ * events. Any thread of the target, also from signal handlers: no locks, and nothing that a siglongjmp out of here
+ * would leave stuck.
+ *
+ * Sampling. Think of all bytes asked for as one long line, with marks on it that form a Poisson
+ * process of mean distance R; a block is sampled if a mark lies on it. The slot holds the
+ * distance to the next mark. With E exponential of mean R, gap = floor(E) + 1 is geometric:
+ * P(gap > s) = P(E >= s) = exp(-s/R), so "gap <= s" samples a block of s bytes with probability
+ * 1 - exp(-s/R) exactly, whatever came before (no memory), and it stands for the inverse of that.
+ *
+ *  - A gap is at least 1, so a countdown of 0 isn't natural: it was set, by a mark or by heaptop, to make
+ *    the thread come here. What remained of the gap is forgotten then and a new one is drawn with the
+ *    rate of now, *before* deciding on the call. That is right because nothing about the old gap led to
+ *    the decision to draw again. The contrary isn't: a call that came here because its gap ended is
+ *    sampled with the rate that gap was drawn with (slot->rate), even if the rate has changed
+ *    since; drawing again for it would lose the sample. So rates change at the next draw.
+ *  - While nothing is recorded (lease over) the countdown is IDLE_BYTES and the rate
+ *    WIRE_RATE_IDLE, which isn't natural either.
+ *  - R <= 1: the countdown stays 0, every call comes here and is recorded, blocks of 0 bytes too.
+ *
+ * E = -ln(u) R with u = x / 2^64: -log2(u) = clz(x) + 1 - log2(m), with m = x shifted up to
+ * [1, 2). log2(m) bit by bit: square m; if the square is >= 2, the next bit is 1, halve it. 32 bits, error
+ * below 2^-30.
+ *
+ * Marks. Inside a hook that goes through a frame, slot->mark is the frame's stack address and the
+ * countdown 0: allocators call each other (calloc -> malloc), and the outermost counts. A mark
+ * deeper than the current stack pointer is left over from a siglongjmp or a cancelled thread.
+ */
+#include "agent/agent.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/cpu-x86_64.h"
+
+#define IDLE_BYTES (1u << 20)	/* between looks at whether there is something to record again */
+#define FREE_PATIENCE 256	/* tries for room for a free where nobody waits for room */
+#define RATE_FILTER_FULL (64u << 10)	/* see raise_rate */
+#define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
+
+_Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
+_Static_assert(offsetof(struct wire_island, entry) == 80, "entry-*.S");
+_Static_assert(WIRE_HOOK_KINDS == 8, "entry-*.S");
+_Static_assert(offsetof(struct wire_ctl, free_all) == 32, "entry-*.S");
+_Static_assert(offsetof(struct wire_slot, tp) == 0, "entry-*.S");
+_Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");
+_Static_assert(WIRE_STATE_SLOTS == 4096 && WIRE_SLOT_HOMES == 4096, "entry-*.S");
+_Static_assert(WIRE_STATE_FILTER == 4096 + 4128 * 128, "entry-*.S");
+_Static_assert(WIRE_FILTER_WAYS == 8 && WIRE_FILTER_BITS == 14, "entry-*.S");
+_Static_assert(offsetof(struct agent_frame, hook) == 96, "entry-*.S");
+_Static_assert(offsetof(struct agent_frame, result) == 104, "entry-*.S");
+_Static_assert(offsetof(struct agent_frame, ip) == 152, "entry-*.S");
+_Static_assert(sizeof(struct wire_ctl) <= WIRE_STATE_SLOTS, "one page");
+
+/* In the first bytes of the blob, filled in by heaptop. */
+extern const struct wire_island agent_island __attribute__((visibility("hidden")));
+
+static inline struct wire_ctl *control(void)
+{
+	return (struct wire_ctl *)agent_island.ctl;
+}
+
+#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+#define COUNT(x) __atomic_fetch_add(&(x), 1, __ATOMIC_RELAXED)
+/* For counters with one writer: signal handlers may cost a count, never more. */
+#define ADD(x, n) STORE(x, LOAD(x) + (n))
+/* The compiler must not move slot stores across: signal handlers look at them. */
+#define BARRIER() __asm__ volatile("" ::: "memory")
+
+/* ---- slots ---- */
+
+static uint64_t mix(uint64_t x)	/* the finaliser of splitmix64 (Steele, Lea, Flood 2014) */
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static struct wire_slot *slot_find(struct wire_ctl *ctl, bool claim)
+{
+	uint64_t tp = cpu_thread_pointer();
+	struct wire_slot *s = (struct wire_slot *)((uint64_t)ctl + WIRE_STATE_SLOTS) + wire_slot_hash(tp);
+
+	if (!tp)
+		return NULL;
+	for (unsigned i = 0; i < WIRE_SLOT_PROBES; i++, s++) {
+		uint64_t owner = LOAD(s->tp);
+		if (owner == tp)
+			return s;
+		if (owner || !claim)
+			continue;
+		if (__atomic_compare_exchange_n(&s->tp, &owner, tp, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			s->rng = mix(tp ^ ctl->seed);
+			return s;
+		}
+	}
+	COUNT(ctl->no_slot);
+	return NULL;
+}
+
+static inline unsigned slot_index(const struct wire_ctl *ctl, const struct wire_slot *s)
+{
+	return (unsigned)(((uint64_t)s - (uint64_t)ctl - WIRE_STATE_SLOTS) / sizeof(*s));
+}
+
+/* ---- sampling ---- */
+
+uint64_t agent_gap(uint64_t x, uint64_t rate)
+{
+	if (!x)
+		x = 1;
+	int lz = __builtin_clzll(x);
+	uint64_t m = x << lz;		/* in [1, 2), 63 bits after the point */
+	uint64_t log = 0;		/* 32 bits after the point */
+
+	for (int i = 0; i < 32; i++) {
+		unsigned __int128 square = (unsigned __int128)m * m;	/* 126 bits after it */
+		bool two = (uint64_t)(square >> 127);
+
+		log = log << 1 | two;
+		m = (uint64_t)(square >> (two ? 64 : 63));
+	}
+	uint64_t bits = (((uint64_t)lz + 1) << 32) - log;		/* -log2(u), 32 */
+	uint64_t e = (uint64_t)((unsigned __int128)bits * 0xb17217f7d1cf79acull >> 64);	/* * ln 2 */
+	unsigned __int128 gap = (unsigned __int128)e * rate >> 32;
+
+	return gap >> 62 ? 1ull << 62 : (uint64_t)gap + 1;
+}
+
+/* A new gap with the rate of now; remembers that rate. 0: every call. */
+static uint64_t draw(const struct wire_ctl *ctl, struct wire_slot *s)
+{
+	uint64_t rate = LOAD(ctl->rate);
+
+	s->rate = rate;
+	if (rate <= 1)
+		return 0;
+	s->rng += 0x9e3779b97f4a7c15ull;
+	return agent_gap(mix(s->rng), rate);
+}
+
+static bool recording(const struct wire_ctl *ctl)
+{
+	return LOAD(ctl->active) && cpu_ticks() < LOAD(ctl->lease);
+}
+
+/*
+ * Auto: heaptop looks at the rings some tens of times a second, and a program that has just begun to
+ * allocate fast may fill one before that. Rather than lose events, sample more rarely at once.
+ * Every event carries the rate it was drawn with, so the estimates stay unbiased.
+ */
+static void raise_rate(struct wire_ctl *ctl, uint64_t least)
+{
+	if (LOAD(ctl->raise) && LOAD(ctl->rate) < least)
+		STORE(ctl->rate, least);
+}
+
+/* TSC ticks one event may be said to have taken; a thread that was preempted meanwhile spent no
+ * more of the CPU's time on it. */
+static inline uint64_t own_ticks(uint64_t ticks)
+{
+	return ticks < MAX_EVENT_TICKS ? ticks : MAX_EVENT_TICKS;
+}
+
+/* ---- filter: wire.h tells the tags ---- */
+
+static inline uint32_t *bucket(const struct wire_ctl *ctl, uint64_t addr)
+{
+	return (uint32_t *)((uint64_t)ctl + WIRE_STATE_FILTER) +
+	       (uint64_t)wire_filter_bucket(addr) * WIRE_FILTER_WAYS;
+}
+
+static bool swap_tag(uint32_t *way, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(way, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static bool filter_has(const struct wire_ctl *ctl, uint64_t addr)
+{
+	const uint32_t *b = bucket(ctl, addr);
+	uint32_t tag = wire_filter_tag(addr);
+
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS; i++)
+		if (LOAD(b[i]) == tag)
+			return true;
+	return false;
+}
+
+/* With no room for the tag, all frees are recorded from now on. */
+static void filter_insert(struct wire_ctl *ctl, uint64_t addr)
+{
+	uint32_t *b = bucket(ctl, addr);
+	uint32_t tag = wire_filter_tag(addr);
+
+	if (LOAD(ctl->free_all) || filter_has(ctl, addr))
+		return;
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS; i++) {
+		if (LOAD(b[i]) || !swap_tag(&b[i], 0, tag))
+			continue;
+		if (i >= WIRE_FILTER_WAYS - 2)
+			raise_rate(ctl, RATE_FILTER_FULL);
+		return;
+	}
+	COUNT(ctl->filter_full);
+	STORE(ctl->free_all, 1);
+}
+
+static bool filter_remove(struct wire_ctl *ctl, uint64_t addr)
+{
+	uint32_t *b = bucket(ctl, addr);
+	uint32_t tag = wire_filter_tag(addr);
+
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS; i++)
+		if (LOAD(b[i]) == tag && swap_tag(&b[i], tag, 0))
+			return true;
+	return false;
+}
+
+/* ---- ring ---- */
+
+struct record {
+	struct wire_head *head;		/* NULL: no room */
+	uint64_t word;			/* to be stored there when all is written */
+	uint64_t waited;
+	uint64_t used;			/* bytes of the ring in use, this record included */
+};
+
+/* One try. `limit`: how full the ring may become. */
+static struct wire_head *ring_try(struct wire_ring *ring, uint64_t size, uint64_t limit,
+				  uint64_t *ret_word, uint64_t *ret_used)
+{
+	uint64_t bytes = agent_island.ring_bytes, nonce = agent_island.nonce;
+	uint8_t *data = (uint8_t *)(ring + 1);
+	uint64_t head = LOAD(ring->head);
+
+	for (;;) {
+		uint64_t off = head & (bytes - 1);
+		uint64_t pad = size > bytes - off ? bytes - off : 0;
+		uint64_t used = head + pad + size - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+
+		*ret_used = used;
+		if (used > limit)
+			return NULL;
+		if (!__atomic_compare_exchange_n(&ring->head, &head, head + pad + size, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		if (pad) {
+			__atomic_store_n((uint64_t *)(data + off), (uint64_t)wire_tag(head, nonce) << 32 |
+					 pad | WIRE_PAD, __ATOMIC_RELEASE);
+			off = 0;
+		}
+		uint64_t word = (uint64_t)wire_tag(head + pad, nonce) << 32 | size;
+		struct wire_head *h = (struct wire_head *)(data + off);
+		__atomic_store_n(&h->word, word | WIRE_BUSY, __ATOMIC_RELEASE);
+		*ret_word = word;
+		return h;
+	}
+}
+
+/* Reserve `size` bytes, a multiple of 8, waiting for room where that is asked for. */
+static struct record ring_reserve(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t size,
+				  uint64_t limit, unsigned patience)
+{
+	uint64_t index = slot_index(ctl, s) & (agent_island.nrings - 1);
+	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
+	struct record r = { 0 };
+	uint64_t since = 0;
+
+	for (unsigned tries = 0;; tries++) {
+		r.head = ring_try(ring, size, limit, &r.word, &r.used);
+		if (r.head)
+			break;
+		if (LOAD(ctl->wait) ? !recording(ctl) : tries >= patience)
+			break;
+		if (!since)
+			since = cpu_ticks();
+		if (LOAD(ctl->may_syscall) && tries > 16)
+			cpu_syscall(CPU_NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
+		else
+			cpu_relax();
+	}
+	if (since)
+		r.waited = cpu_ticks() - since;
+	return r;
+}
+
+static inline void ring_commit(const struct record *r)
+{
+	__atomic_store_n(&r->head->word, r->word, __ATOMIC_RELEASE);
+}
+
+/* ---- events ---- */
+
+/* FREE or UNFREE. False: no room. */
+static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
+			unsigned flags)
+{
+	uint64_t start = cpu_ticks();
+	struct record r = ring_reserve(ctl, s, sizeof(struct wire_free), agent_island.ring_bytes,
+				       FREE_PATIENCE);
+
+	if (r.waited)
+		ADD(s->waited, r.waited);
+	if (!r.head) {
+		ADD(s->lost, 1);
+		return false;
+	}
+	struct wire_free *f = (struct wire_free *)r.head;
+	f->h.tsc = cpu_ticks_ordered();
+	f->h.slot = slot_index(ctl, s);
+	f->h.kind = (uint16_t)kind;
+	f->h.flags = (uint16_t)flags;
+	f->addr = addr;
+	ring_commit(&r);
+	ADD(s->recorded, 1);
+	ADD(s->cycles, own_ticks(cpu_ticks() - start - r.waited));
+	return true;
+}
+
+/* Remote side of process_vm_readv one page each: a fault then costs no more than that page. */
+static uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uint64_t src, uint64_t len)
+{
+	struct {
+		uint64_t base, len;
+	} local, remote[4];
+	uint64_t done = 0;
+
+	while (done < len) {
+		uint64_t n = 0, want = 0, from = src + done;
+
+		for (; n < 4 && done + want < len; n++) {
+			uint64_t room = CPU_PAGE - ((from + want) & (CPU_PAGE - 1));
+
+			remote[n].base = from + want;
+			remote[n].len = room < len - done - want ? room : len - done - want;
+			want += remote[n].len;
+		}
+		local.base = (uint64_t)dst + done;
+		local.len = want;
+		int64_t got = cpu_syscall(CPU_NR_PROCESS_VM_READV, LOAD(ctl->pid), (uint64_t)&local, 1,
+					  (uint64_t)remote, n, 0);
+		if (got > 0)
+			done += (uint64_t)got;
+		if (got < 0 || (uint64_t)got < want)
+			break;
+	}
+	return done & ~7ull;
+}
+
+struct extent {
+	uint64_t bytes;
+	unsigned flags;
+	bool known;		/* may be read directly */
+};
+
+/* How much of the stack from sp on goes into the event. */
+static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+{
+	struct extent e = { .known = true };
+	uint64_t max = LOAD(ctl->max_stack), room;
+
+	if (max > WIRE_MAX_STACK)
+		max = WIRE_MAX_STACK;
+	if (LOAD(s->stack_lo) <= sp && sp < LOAD(s->stack_hi)) {
+		room = LOAD(s->stack_hi) - sp;
+	} else if (LOAD(ctl->main_stack_lo) <= sp && sp < LOAD(ctl->main_stack_hi)) {
+		room = LOAD(ctl->main_stack_hi) - sp;
+	} else {
+		e.flags = WIRE_F_NO_BOUNDS;
+		if (LOAD(ctl->may_syscall)) {
+			/* On a stack of its own a thread has its TCB on top of it. */
+			room = s->tp > sp ? s->tp - sp : max;
+			e.known = false;
+		} else {
+			room = CPU_PAGE - (sp & (CPU_PAGE - 1));
+			e.flags |= WIRE_F_CUT;
+		}
+	}
+	e.bytes = (room < max ? room : max) & ~7ull;
+	if (room > max)
+		e.flags |= WIRE_F_CUT;
+	return e;
+}
+
+static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr)
+{
+	struct wire_slot *s = f->slot;
+	uint64_t start = cpu_ticks(), sp = (uint64_t)(f + 1);
+	struct extent e = stack_extent(ctl, s, sp);
+	struct record r = ring_reserve(ctl, s, sizeof(struct wire_alloc) + e.bytes,
+				       agent_island.ring_bytes - agent_island.ring_bytes / 8, 0);
+
+	if (r.waited)
+		ADD(s->waited, r.waited);
+	/* a quarter full: 4K, half: 64K, three quarters and more: 1M */
+	uint64_t quarters = r.used / (agent_island.ring_bytes / 4);
+	if (quarters)
+		raise_rate(ctl, 256ull << 4 * (quarters < 3 ? quarters : 3));
+	if (!r.head) {
+		ADD(s->dropped, 1);
+		return;
+	}
+	/* Only now, so that a dropped event leaves no tag; before the program sees the block. */
+	filter_insert(ctl, addr);
+
+	struct wire_alloc *a = (struct wire_alloc *)r.head;
+	a->h.tsc = cpu_ticks_ordered();
+	a->h.slot = slot_index(ctl, s);
+	a->h.kind = WIRE_ALLOC;
+	a->addr = addr;
+	a->size = f->size;
+	a->rate = f->rate;
+	a->hook = f->hook->index;
+	a->nframes = 0;
+	a->reserved = 0;
+	a->reserved2 = 0;
+	a->regs.ip = f->ip;
+	a->regs.sp = sp;
+	for (unsigned i = 0; i < CPU_SAVED; i++)
+		a->regs.saved[i] = f->saved[i];
+	for (unsigned i = CPU_SAVED; i < 10; i++)
+		a->regs.saved[i] = 0;
+	a->regs.fp = 0;
+	a->regs.lr = 0;
+	if (e.known) {
+		cpu_copy_words(a + 1, sp, e.bytes / 8);
+	} else {
+		uint64_t got = copy_unknown(ctl, a + 1, sp, e.bytes);
+		if (got < e.bytes)
+			e.flags |= WIRE_F_CUT;
+		e.bytes = got;
+	}
+	a->stack_bytes = (uint32_t)e.bytes;
+	if (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY)
+		e.flags |= WIRE_F_REALLOC;
+	a->h.flags = (uint16_t)e.flags;
+	ring_commit(&r);
+	ADD(s->recorded, 1);
+	ADD(s->cycles, own_ticks(cpu_ticks() - start - r.waited));
+}
+
+/* ---- called by the entries ---- */
+
+/* Bytes asked for; a product that overflows fails in the allocator and is never recorded. */
+static uint64_t request(const struct agent_frame *f)
+{
+	uint64_t a, b, product;
+
+	switch (f->hook->kind) {
+	case WIRE_HOOK_CALLOC:
+		a = f->arg[0];
+		b = f->arg[1];
+		break;
+	case WIRE_HOOK_REALLOCARRAY:
+		a = f->arg[1];
+		b = f->arg[2];
+		break;
+	case WIRE_HOOK_REALLOC:
+	case WIRE_HOOK_MEMALIGN:
+		return f->arg[1];
+	case WIRE_HOOK_POSIX_MEMALIGN:
+		return f->arg[2];
+	default:
+		return f->arg[0];
+	}
+	return __builtin_mul_overflow(a, b, &product) ? ~0ull >> 1 : product;
+}
+
+static bool is_realloc(const struct agent_frame *f)
+{
+	return f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY;
+}
+
+/* The old block of a realloc, if it is one we know: recorded as freed before the original runs. */
+static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
+{
+	uint64_t old = f->arg[0];
+
+	f->slot->moving = old;
+	if (!old || !(LOAD(ctl->free_all) || filter_has(ctl, old)))
+		return;
+	if (!recording(ctl)) {
+		ADD(f->slot->gap, 1);
+		return;
+	}
+	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC))
+		return;
+	f->flags |= AGENT_FREED;
+	if (filter_remove(ctl, old))
+		f->flags |= AGENT_TAGGED;
+}
+
+int agent_before(struct agent_frame *f)
+{
+	struct wire_ctl *ctl = control();
+	struct wire_slot *s = slot_find(ctl, true);
+	uint64_t sp = (uint64_t)&f->ip;
+
+	if (!s)
+		return 0;
+	if (s->mark) {
+		if (s->mark > sp) {
+			ADD(s->nested, 1);
+			if (f->hook->kind == WIRE_HOOK_MALLOC && s->inside == WIRE_HOOK_MALLOC + 1)
+				COUNT(ctl->wrapped);
+			return 0;
+		}
+		STORE(s->countdown, 0);
+		s->mark = 0;
+	}
+
+	uint64_t left = LOAD(s->countdown), size = request(f);
+	bool again = !left || s->rate == WIRE_RATE_IDLE;
+
+	if (again)
+		left = draw(ctl, s);
+	bool sampled = s->rate <= 1 || left <= size;
+	if ((again || sampled) && !recording(ctl)) {
+		ADD(s->gap, 1);
+		s->rate = WIRE_RATE_IDLE;
+		BARRIER();
+		STORE(s->countdown, IDLE_BYTES);
+		return 0;
+	}
+	if (!sampled && f->hook->kind == WIRE_HOOK_MALLOC) {
+		STORE(s->countdown, left - size);
+		return 0;
+	}
+	f->slot = s;
+	f->size = size;
+	f->rate = s->rate <= 1 ? 1 : s->rate;
+	f->flags = sampled ? AGENT_SAMPLED : 0;
+	left = sampled ? draw(ctl, s) : left - size;
+	f->left = left;
+	s->moving = 0;
+	if (is_realloc(f))
+		release_old(ctl, f);
+	s->inside = f->hook->kind + 1;
+	STORE(s->countdown, 0);
+	BARRIER();
+	STORE(s->mark, sp);
+	BARRIER();
+	return 1;
+}
+
+void agent_after(struct agent_frame *f)
+{
+	struct wire_ctl *ctl = control();
+	struct wire_slot *s = f->slot;
+	uint64_t addr = f->result;
+
+	if (f->hook->kind == WIRE_HOOK_POSIX_MEMALIGN)
+		addr = (uint32_t)f->result ? 0 : *(uint64_t *)f->arg[0];
+	/* realloc(p, 0) that returns NULL has freed p; any other NULL has not. */
+	if (f->flags & AGENT_FREED && !addr && f->size) {
+		if (f->flags & AGENT_TAGGED)
+			filter_insert(ctl, f->arg[0]);
+		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
+	}
+	if (f->flags & AGENT_SAMPLED && addr)
+		record_alloc(ctl, f, addr);
+	s->moving = 0;
+	BARRIER();
+	STORE(s->mark, 0);
+	BARRIER();
+	STORE(s->countdown, f->left);
+}
+
+void agent_free(struct agent_frame *f)
+{
+	struct wire_ctl *ctl = control();
+	uint64_t addr = f->arg[0];
+
+	if (!addr || !LOAD(ctl->active))
+		return;
+	struct wire_slot *s = slot_find(ctl, true);
+	if (!s)
+		return;
+	if (s->mark > (uint64_t)&f->ip && s->moving == addr) {
+		ADD(s->nested, 1);	/* realloc lets go of its old block: already recorded */
+		return;
+	}
+	if (!LOAD(ctl->free_all) && !filter_has(ctl, addr))
+		return;
+	if (!recording(ctl)) {
+		ADD(s->gap, 1);
+		return;
+	}
+	/*
+	 * A lost free leaves its tag: the next free of that address is recorded then, and the
+	 * block is late instead of leaked.
+	 */
+	if (record_free(ctl, s, addr, WIRE_FREE, 0))
+		filter_remove(ctl, addr);
+}

@@ -1,0 +1,371 @@
+/*
+ * The agent back end while the target runs: the lease, the rate, reading the rings, telling
+ * threads' stack bounds, counters. place.c put the agent in, remove.c takes it out.
+ */
+#include "probe/probe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/ticks.h"
+#include "elf/file.h"
+#include "elf/modules.h"
+#include "probe/placed.h"
+#include "target/target.h"
+
+#define ASK_INTERVAL_NS 20000000ull	/* between looks at the maps for stack bounds */
+#define ASK_MAX 256u
+/*
+ * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
+ * microseconds at most, are left for the next round instead.
+ */
+#define TICKS_SLACK 8192u
+
+#define CTL(a, field) ((a)->state + offsetof(struct wire_ctl, field))
+
+static uint64_t slot_address(const struct agent *a, uint32_t slot)
+{
+	return a->state + WIRE_STATE_SLOTS + (uint64_t)slot * sizeof(struct wire_slot);
+}
+
+/* The slots as they are now; NULL: not to be had. */
+static const struct wire_slot *read_slots(struct agent *a, struct target *t)
+{
+	size_t bytes = WIRE_SLOTS * sizeof(struct wire_slot);
+
+	if (!a->state)
+		return NULL;
+	if (!a->table)
+		a->table = xmalloc(bytes);
+	struct err *err = target_read(t, a->state + WIRE_STATE_SLOTS, a->table, bytes);
+	if (!err)
+		return (const struct wire_slot *)a->table;
+	err_free(err);
+	return NULL;
+}
+
+/* Make every thread look at its next call: a new rate or the end of a pause takes effect. */
+static struct err *wake_slots(struct agent *a, struct target *t)
+{
+	const struct wire_slot *s = read_slots(a, t);
+	static const uint64_t zero = 0;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; s && i < WIRE_SLOTS && !err; i++)
+		if (s[i].tp && s[i].countdown)
+			err = target_write(t, slot_address(a, i) + offsetof(struct wire_slot, countdown), &zero,
+					   sizeof(zero));
+	return err;
+}
+
+static struct err *renew(struct probe *p, struct target *t)
+{
+	struct agent *a = agent_of(p);
+	uint64_t now = ticks_now(), old = a->lease;
+
+	if (!a->state)
+		return NULL;
+	a->lease = now + 2 * agent_ticks_per_second(a);
+	struct err *err = target_write(t, CTL(a, lease), &a->lease, sizeof(a->lease));
+	if (!err && now > old)
+		err = wake_slots(a, t);
+	return err;
+}
+
+static struct err *set_rate(struct probe *p, struct target *t, uint64_t rate)
+{
+	struct agent *a = agent_of(p);
+
+	if (rate == a->rate || !a->state)
+		return NULL;
+	a->rate = rate;
+	struct err *err = target_write(t, CTL(a, rate), &rate, sizeof(rate));
+	if (!err)
+		err = wake_slots(a, t);
+	return err;
+}
+
+static struct err *set_raise(struct probe *p, struct target *t, bool raise)
+{
+	struct agent *a = agent_of(p);
+	uint32_t wait = !raise, may = raise;
+
+	if (!a->state)
+		return NULL;
+	struct err *err = target_write(t, CTL(a, raise), &may, sizeof(may));
+	if (!err)
+		err = target_write(t, CTL(a, wait), &wait, sizeof(wait));
+	return err;
+}
+
+static struct err *set_active(struct probe *p, struct target *t, bool active)
+{
+	struct agent *a = agent_of(p);
+	uint32_t word = active;
+
+	if (active == a->active || !a->state)
+		return NULL;
+	a->active = active;
+	struct err *err = target_write(t, CTL(a, active), &word, sizeof(word));
+	if (!err && active)
+		err = wake_slots(a, t);
+	return err;
+}
+
+/* ---- stack bounds ---- */
+
+static void ask(struct agent *a, const struct wire_alloc *e)
+{
+	if (a->nasked == ASK_MAX)
+		return;
+	for (size_t i = 0; i < a->nasked; i++)
+		if (a->asked[i].slot == e->h.slot)
+			return;
+	VEC_GROW(a->asked, a->nasked, a->asked_cap);
+	a->asked[a->nasked++] = (struct asked){ e->h.slot, e->regs.sp };
+}
+
+struct lookup {
+	struct agent *a;
+	struct target *t;
+	struct err *err;
+};
+
+/*
+ * One thread whose stack pointer lay in a mapping. Its stack is taken to end at its thread pointer, if
+ * that lies in the same mapping: a TCB at the top belongs to the stack below, and both go
+ * together. Other stacks (fibers, signal stacks) stay unknown; the agent copies them with
+ * process_vm_readv, which can't fault.
+ */
+static struct err *tell_bounds(struct lookup *l, const struct asked *q, const struct mapping *m)
+{
+	uint64_t at = slot_address(l->a, q->slot), tp = 0, lo = m->start;
+	struct err *err = target_read(l->t, at, &tp, sizeof(tp));
+
+	if (err || tp <= q->sp || tp > m->end || tp & 7)
+		return err;
+	/* The lower bound first: with hi still 0 it means nothing. */
+	err = target_write(l->t, at + offsetof(struct wire_slot, stack_lo), &lo, sizeof(lo));
+	if (!err)
+		err = target_write(l->t, at + offsetof(struct wire_slot, stack_hi), &tp, sizeof(tp));
+	return err;
+}
+
+static bool look_up(void *ctx, const struct mapping *m)
+{
+	struct lookup *l = ctx;
+	struct agent *a = l->a;
+
+	for (size_t i = 0; i < a->nasked && !l->err; i++) {
+		if (a->asked[i].sp < m->start || a->asked[i].sp >= m->end)
+			continue;
+		if (strcmp(m->path, "[stack]")) {
+			l->err = tell_bounds(l, &a->asked[i], m);
+		} else if (m->start < a->main_lo) {	/* it has grown */
+			a->main_lo = m->start;
+			l->err = target_write(l->t, CTL(a, main_stack_lo), &a->main_lo, sizeof(a->main_lo));
+		}
+	}
+	return !l->err;
+}
+
+static void answer(struct agent *a, struct target *t, uint64_t now_ns)
+{
+	struct lookup l = { .a = a, .t = t };
+
+	if (!a->nasked || now_ns - a->asked_ns < ASK_INTERVAL_NS)
+		return;
+	a->asked_ns = now_ns;
+	err_free(target_each_mapping(t, look_up, &l));
+	err_free(l.err);
+	a->nasked = 0;
+}
+
+/* ---- drain ---- */
+
+struct handing {
+	struct agent *a;
+	probe_event_fn fn;
+	void *ctx;
+};
+
+static void hand_over(void *ctx, const struct wire_head *h)
+{
+	struct handing *g = ctx;
+
+	if (h->kind == WIRE_ALLOC && h->flags & WIRE_F_NO_BOUNDS)
+		ask(g->a, (const struct wire_alloc *)h);
+	g->fn(g->ctx, h);
+}
+
+/* Bring the bytes [tail, head) of a private ring here, at their places. */
+static bool fetch(struct agent *a, struct target *t, uint64_t ring, uint64_t tail, uint64_t head)
+{
+	uint64_t data = ring + sizeof(struct wire_ring);
+
+	if (head - tail > a->ring_bytes)
+		return true;	/* the reader will say so */
+	while (tail != head) {
+		uint64_t off = tail & (a->ring_bytes - 1), n = a->ring_bytes - off;
+
+		n = n < head - tail ? n : head - tail;
+		struct err *err = target_read(t, data + off, a->copy + off, n);
+		if (err) {
+			err_free(err);
+			return false;
+		}
+		tail += n;
+	}
+	return true;
+}
+
+static void read_private(struct agent *a, struct target *t, uint32_t i)
+{
+	uint64_t ring = a->rings + i * a->ring_stride, head, tail = ring_reader_tail(a->reader, i);
+	struct err *err = target_read(t, ring, &head, sizeof(head));
+
+	if (err) {
+		err_free(err);
+		return;
+	}
+	if (!fetch(a, t, ring, tail, head))
+		return;
+	uint64_t now = ring_reader_read(a->reader, i, head, a->copy);
+	if (now != tail)
+		err_free(target_write(t, ring + offsetof(struct wire_ring, tail), &now, sizeof(now)));
+}
+
+static void read_shared(struct agent *a, uint32_t i)
+{
+	struct wire_ring *ring = (struct wire_ring *)(a->shared + i * a->ring_stride);
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring_reader_read(a->reader, i, head, (const uint8_t *)(ring + 1));
+
+	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+}
+
+static bool read_stats(struct agent *a, struct target *t);
+
+static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
+{
+	struct agent *a = agent_of(p);
+	struct handing g = { a, fn, ctx };
+	uint64_t now_ns = agent_clock_ns();
+
+	if (!a->reader)
+		return 0;
+	if (last)
+		read_stats(a, t);
+	ring_reader_begin(a->reader, ticks_now() - TICKS_SLACK, now_ns, last);
+	for (uint32_t i = 0; i < a->nrings; i++) {
+		if (a->shared)
+			read_shared(a, i);
+		else if (a->rings)
+			read_private(a, t, i);
+	}
+	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
+	if (!last && a->state)
+		answer(a, t, now_ns);
+	return n;
+}
+
+/* ---- counters ---- */
+
+static bool read_stats(struct agent *a, struct target *t)
+{
+	const struct wire_slot *s = read_slots(a, t);
+	struct probe_stats st = { 0 };
+	struct wire_ctl ctl;
+
+	if (!s)
+		return false;
+	struct err *err = target_read(t, a->state, &ctl, sizeof(ctl));
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+		if (!s[i].tp)
+			continue;
+		st.threads++;
+		st.recorded += s[i].recorded;
+		st.dropped += s[i].dropped;
+		st.lost += s[i].lost;
+		st.nested += s[i].nested;
+		st.gap += s[i].gap;
+		st.cycles += s[i].cycles;
+		st.waited += s[i].waited;
+	}
+	st.no_slot = ctl.no_slot;
+	st.filter_full = ctl.filter_full;
+	st.wrapped = ctl.wrapped;
+	st.free_all = ctl.free_all != 0;
+	st.rate = ctl.rate;
+	a->stats = st;
+	return true;
+}
+
+static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
+{
+	struct agent *a = agent_of(p);
+
+	read_stats(a, t);	/* else what was last seen */
+	*ret = a->stats;
+	if (a->reader) {
+		ret->abandoned = ring_reader_abandoned(a->reader);
+		ret->bad = ring_reader_bad(a->reader);
+	}
+}
+
+static void destroy(struct probe *p)
+{
+	struct agent *a = agent_of(p);
+
+	for (size_t i = 0; i < a->ntexts; i++) {
+		elf_file_unref(a->texts[i].file);
+		free(a->texts[i].ranges);
+	}
+	for (size_t i = 0; i < a->nislands; i++)
+		free(a->islands[i].image);
+	if (a->shared)
+		munmap(a->shared, a->rings_bytes);
+	ring_reader_destroy(a->reader);
+	free(a->copy);
+	free(a->texts);
+	free(a->sites);
+	free(a->islands);
+	free(a->asked);
+	free(a->table);
+	free(a->outside);
+	free(a->probe.hooks);
+	free(a);
+}
+
+static const struct probe_ops agent_ops = {
+	.name = "agent",
+	.prepare = agent_prepare,
+	.place = agent_place,
+	.renew = renew,
+	.set_rate = set_rate,
+	.set_raise = set_raise,
+	.set_active = set_active,
+	.drain = drain,
+	.stats = stats,
+	.remove = agent_remove,
+	.verify = agent_verify,
+	.destroy = destroy,
+};
+
+struct probe *probe_agent_create(const struct probe_config *config)
+{
+	struct agent *a = xcalloc(1, sizeof(*a));
+
+	a->probe.ops = &agent_ops;
+	a->config = *config;
+	a->ns_began = agent_clock_ns();
+	a->ticks_began = ticks_now();
+	return &a->probe;
+}

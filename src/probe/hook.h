@@ -1,0 +1,71 @@
+/*
+ * Patching one function: can its first instructions be displaced, and the thunk that replaces
+ * them. Bytes in, bytes out; no process, no file. Any thread. The code looked at is untrusted.
+ *
+ *	entry:  jmp thunk		HOOK_PATCH bytes, over the displaced instructions
+ *	thunk:  struct wire_hook; load its address; jmp agent's entry for this kind
+ *		the displaced instructions, relocated; jmp entry + displaced
+ *
+ * Implemented per CPU in hook-*.c.
+ */
+#ifndef HEAPTOP_PROBE_HOOK_H
+#define HEAPTOP_PROBE_HOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+#define HOOK_PATCH 5u		/* bytes of the jump at the entry */
+#define HOOK_WINDOW 20u		/* bytes displaced at most */
+#define HOOK_LOOK 64u		/* bytes from the entry on that a decision may depend on */
+#define HOOK_THUNK_MAX 128u	/* bytes a thunk takes at most, and the distance between thunks */
+#define HOOK_REASON 96
+
+struct hook_plan {
+	uint64_t addr;			/* runtime address of the entry */
+	uint32_t displaced;		/* bytes of whole instructions displaced, >= HOOK_PATCH, or
+					 * HOOK_PATCH where the function ends before and padding follows */
+	uint8_t code[HOOK_WINDOW];	/* those bytes */
+};
+
+/*
+ * Look at a function of `size` bytes (0: unknown) at runtime address addr; `code` holds its
+ * bytes and what follows, len of them (at least HOOK_PATCH). False: not to be patched, reason
+ * says why.
+ */
+bool hook_plan(const uint8_t *code, size_t len, uint64_t size, uint64_t addr, struct hook_plan *ret,
+	       char reason[HOOK_REASON]);
+
+/* Addresses strictly between which nobody may branch to. */
+struct hook_window {
+	uint64_t lo, hi;
+	bool hit;		/* somebody does */
+};
+
+/*
+ * Look for instructions of a piece of text that branch into one of the windows by a 32-bit
+ * displacement, and mark those. Finds them at any byte offset, so that no linear decoding has to be
+ * right: a false alarm is as likely as four random bytes hitting a window of a few addresses.
+ */
+void hook_scan_text(const uint8_t *text, size_t len, uint64_t text_addr, struct hook_window *windows,
+		    size_t n);
+
+/* Does the function call or jump through a register or memory: could it be a wrapper? */
+bool hook_has_indirect_call(const uint8_t *code, size_t len);
+
+/*
+ * Write the thunk of a plan into out (HOOK_THUNK_MAX bytes), to run at `at` (16-byte aligned);
+ * `entry` is the address of the agent's code. *ret_jump_to: where the patch jumps to. False:
+ * something it refers to is out of reach.
+ */
+bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, enum wire_hook_kind kind,
+		uint32_t index, uint8_t out[HOOK_THUNK_MAX], uint64_t *ret_jump_to);
+
+/* The jump for the entry at `from`; false: out of reach. */
+bool hook_jump(uint64_t from, uint64_t to, uint8_t out[HOOK_PATCH]);
+/* If the bytes at `from` are such a jump: where to. */
+bool hook_is_jump(const uint8_t bytes[HOOK_PATCH], uint64_t from, uint64_t *ret_to);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Looking for addresses of code on the stacks of a stopped target, x86-64.
+ */
+#include "probe/inside.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "target/target.h"
+#include "wire/wire.h"
+
+#define STACK_LOOK (256u << 10)	/* bytes of a stack that are looked at */
+#define CHUNK (16u << 10)
+
+/* agent/entry-x86_64.S: below the mark lie the frame and the return address into the agent. */
+#define MARK_TO_RETURN (152 + 8)
+
+static bool in_ranges(uint64_t addr, const struct code_range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (addr >= ranges[i].start && addr < ranges[i].end)
+			return true;
+	return false;
+}
+
+/*
+ * The thread's mark, if it has one: a word there tells whether the frame it stands for is
+ * still there. Needed beside the look at the stack, as the thread may be on a signal stack.
+ */
+static bool marked(struct target *t, uint64_t tp, uint64_t state, const struct code_range *ranges, size_t n)
+{
+	struct wire_slot slots[WIRE_SLOT_PROBES];
+	uint64_t at = state + WIRE_STATE_SLOTS + (uint64_t)wire_slot_hash(tp) * sizeof(slots[0]), word;
+
+	if (!tp || target_read_some(t, at, slots, sizeof(slots)) < sizeof(slots))
+		return false;
+	for (size_t i = 0; i < WIRE_SLOT_PROBES; i++)
+		if (slots[i].tp == tp)
+			return slots[i].mark &&
+			       target_read_some(t, slots[i].mark - MARK_TO_RETURN, &word, sizeof(word)) ==
+			       sizeof(word) && in_ranges(word, ranges, n);
+	return false;
+}
+
+bool inside_ranges(struct target *t, const struct target_thread *thread, uint64_t state,
+		   const struct code_range *ranges, size_t n)
+{
+	uint64_t words[CHUNK / 8], sp = thread->sp & ~7ull;
+
+	if (in_ranges(thread->pc, ranges, n) || (state && marked(t, thread->tp, state, ranges, n)))
+		return true;
+	for (size_t done = 0; done < STACK_LOOK; done += CHUNK) {
+		size_t got = target_read_some(t, sp + done, words, sizeof(words));
+
+		for (size_t i = 0; i < got / 8; i++)
+			if (in_ranges(words[i], ranges, n))
+				return true;
+		if (got < sizeof(words))
+			break;
+	}
+	return false;
+}
+
+/* In a signal frame rip is followed by eflags (bit 1 always set, 22 bits in use) and cs (0x33). */
+bool inside_interrupted(struct target *t, const struct target_thread *thread, const struct code_range *ranges,
+			size_t n)
+{
+	uint64_t words[CHUNK / 8], sp = thread->sp & ~7ull;
+
+	for (size_t done = 0; done < STACK_LOOK; done += sizeof(words) - 16) {
+		size_t got = target_read_some(t, sp + done, words, sizeof(words));
+
+		for (size_t i = 0; i + 2 < got / 8; i++)
+			for (size_t k = 0; k < n; k++)
+				if (words[i] > ranges[k].start && words[i] < ranges[k].end &&
+				    words[i + 1] & 2 && words[i + 1] < 1u << 22 &&
+				    (words[i + 2] & 0xffff) == 0x33)
+					return true;
+		if (got < sizeof(words))
+			break;
+	}
+	return false;
+}

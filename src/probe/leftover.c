@@ -1,0 +1,247 @@
+/*
+ * An agent that a killed heaptop left behind. It is found by its memory, not by its hooks, since
+ * its heaptop may have died half-way in or out: islands start with a magic word, so does the
+ * state mapping, the rings' memfd has a name. All of that is the target's word: what is put back
+ * comes from the ELF file, what is unmapped must at least look the part in /proc/PID/maps.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "elf/file.h"
+#include "elf/modules.h"
+#include "probe/inside.h"
+#include "probe/placed.h"
+#include "target/proc.h"
+#include "target/target.h"
+
+#define FUNCTIONS_MAX 64
+#define FOUND_MAX 64		/* pieces of old agents, of each sort */
+#define PAGE 4096u
+
+struct pieces {
+	struct code_range at[FOUND_MAX];
+	size_t n;
+};
+
+struct found {
+	struct target *t;
+	struct pieces islands, states, rings;
+	struct pieces claimed;	/* rings in private memory, as islands name them */
+};
+
+static bool add(struct pieces *p, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->at[i].start == start)
+			return true;
+	if (p->n == FOUND_MAX)
+		return false;
+	p->at[p->n++] = (struct code_range){ start, end };
+	return true;
+}
+
+static bool is_anonymous(const struct mapping *m)
+{
+	return !*m->path && !m->inode && !m->shared;
+}
+
+static void look_island(struct found *f, const struct mapping *m)
+{
+	struct wire_island head;
+
+	if (target_read_some(f->t, m->start, &head, sizeof(head)) < sizeof(head) ||
+	    head.magic != WIRE_ISLAND_MAGIC || head.bytes < sizeof(head) || head.bytes % PAGE ||
+	    head.bytes > m->end - m->start)
+		return;
+	add(&f->islands, m->start, m->start + head.bytes);
+	if (head.rings_bytes && head.rings_bytes <= UINT64_MAX - head.rings &&
+	    !(head.rings % PAGE) && !(head.rings_bytes % PAGE))
+		add(&f->claimed, head.rings, head.rings + head.rings_bytes);
+}
+
+/* MADV_WIPEONFORK keeps the state from being merged with its neighbours: the size must fit. */
+static void look_state(struct found *f, const struct mapping *m)
+{
+	uint64_t magic;
+
+	if (m->end - m->start == (WIRE_STATE_BYTES + PAGE - 1) / PAGE * PAGE &&
+	    target_read_some(f->t, m->start, &magic, sizeof(magic)) == sizeof(magic) && magic == WIRE_CTL_MAGIC)
+		add(&f->states, m->start, m->end);
+}
+
+static bool look(void *ctx, const struct mapping *m)
+{
+	struct found *f = ctx;
+
+	if (is_anonymous(m)) {
+		if (m->prot & PROT_EXEC && !(m->prot & PROT_WRITE))
+			look_island(f, m);
+		else if (m->prot == (PROT_READ | PROT_WRITE))
+			look_state(f, m);
+	} else if (m->shared && !(m->prot & PROT_EXEC) && !strncmp(m->path, "/memfd:heaptop", 14)) {
+		add(&f->rings, m->start, m->end);
+	}
+	return true;
+}
+
+static bool in_pieces(const struct pieces *p, uint64_t addr)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (addr >= p->at[i].start && addr < p->at[i].end)
+			return true;
+	return false;
+}
+
+bool agent_is_island(struct target *t, uint64_t addr)
+{
+	CLEANUP_FREE struct found *f = xcalloc(1, sizeof(*f));
+
+	f->t = t;
+	err_free(target_each_mapping(t, look, f));
+	return in_pieces(&f->islands, addr);
+}
+
+/* Give the entry points of a module that jump into a found island their first bytes back. */
+static struct err *restore_module(const struct found *f, const struct module *m, size_t *count)
+{
+	static const char *const names[] = { "malloc", "free", "cfree", "calloc", "realloc", "reallocarray",
+		"memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc" };
+	struct elf_func funcs[FUNCTIONS_MAX];
+	size_t n = elf_file_find_functions(m->file, names, ARRAY_SIZE(names), funcs, FUNCTIONS_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t addr = m->bias + funcs[i].vaddr, to;
+		uint8_t now[HOOK_PATCH], was[HOOK_PATCH];
+
+		if (target_read_some(f->t, addr, now, sizeof(now)) < sizeof(now) ||
+		    !hook_is_jump(now, addr, &to) || !in_pieces(&f->islands, to) ||
+		    elf_file_read(m->file, funcs[i].vaddr, was, sizeof(was)) < sizeof(was))
+			continue;
+		struct err *err = target_write_text(f->t, addr, was, sizeof(was));
+		if (err)
+			return err;
+		++*count;
+	}
+	return NULL;
+}
+
+/* A heaptop that is alive and well watches this process already. */
+static struct err *check_owner(struct target *t, uint64_t state)
+{
+	struct proc_stat st;
+	struct wire_ctl ctl;
+	pid_t owner;
+
+	if (target_read_some(t, state, &ctl, sizeof(ctl)) < sizeof(ctl))
+		return NULL;
+	owner = (pid_t)ctl.owner;
+	if (owner <= 1 || owner == getpid() || !proc_stat(owner, 0, &st) || st.start != ctl.owner_start ||
+	    st.state == 'Z' || st.state == 'X')
+		return NULL;
+	return err_new(ERR_BUSY, "process %d is already watched by another heaptop (process %d)",
+		       (int)target_pid(t), (int)owner);
+}
+
+static bool anybody_inside(const struct found *f)
+{
+	size_t n;
+	const struct target_thread *threads = target_threads(f->t, &n);
+
+	for (size_t i = 0; f->islands.n && i < n; i++) {
+		if (inside_ranges(f->t, &threads[i], 0, f->islands.at, f->islands.n))
+			return true;
+		for (size_t k = 0; k < f->states.n; k++)
+			if (inside_ranges(f->t, &threads[i], f->states.at[k].start, f->islands.at, f->islands.n))
+				return true;
+	}
+	return false;
+}
+
+static void release(struct target *t, const struct pieces *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const uint64_t args[6] = { p->at[i].start, p->at[i].end - p->at[i].start };
+		err_free(agent_call(t, "munmap", SYS_munmap, args, NULL));
+	}
+}
+
+/* A descriptor of the rings stays open if heaptop died before the target had closed it. */
+static void close_memfds(struct target *t)
+{
+	char path[64], link[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)target_pid(t));
+	DIR *dir = opendir(path);
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+		if (n <= 0)
+			continue;
+		link[n] = 0;
+		if (!strncmp(link, "/memfd:heaptop", 14))
+			err_free(agent_call(t, "close", SYS_close,
+					    (const uint64_t[6]){ strtoul(e->d_name, NULL, 10) }, NULL));
+	}
+	if (dir)
+		closedir(dir);
+}
+
+struct keep {
+	const struct pieces *claimed;
+	struct pieces good;
+};
+
+/* Claimed rings that lie within one private anonymous mapping. */
+static bool check_claim(void *ctx, const struct mapping *m)
+{
+	struct keep *k = ctx;
+
+	for (size_t i = 0; i < k->claimed->n; i++) {
+		const struct code_range *c = &k->claimed->at[i];
+		if (c->start >= m->start && c->end <= m->end && is_anonymous(m) &&
+		    m->prot == (PROT_READ | PROT_WRITE))
+			add(&k->good, c->start, c->end);
+	}
+	return true;
+}
+
+struct err *probe_agent_cleanup(struct target *t, const struct modules *mods, size_t *ret_found,
+				bool *ret_again)
+{
+	CLEANUP_FREE struct found *f = xcalloc(1, sizeof(*f));
+
+	*ret_found = 0;
+	*ret_again = false;
+	f->t = t;
+	struct err *err = target_each_mapping(t, look, f);
+	for (size_t k = 0; k < f->states.n && !err; k++)
+		err = check_owner(t, f->states.at[k].start);
+	for (uint32_t id = 1; f->islands.n && id <= modules_count(mods) && !err; id++) {
+		const struct module *m = module_get(mods, id);
+		if (m && !m->gone && m->file)
+			err = restore_module(f, m, ret_found);
+	}
+	if (err)
+		return err;
+	if (anybody_inside(f)) {
+		*ret_again = true;
+		return NULL;
+	}
+	CLEANUP_FREE struct keep *k = xcalloc(1, sizeof(*k));
+	k->claimed = &f->claimed;
+	if (f->claimed.n)
+		err_free(target_each_mapping(t, check_claim, k));
+	release(t, &f->islands);
+	release(t, &f->rings);
+	release(t, &k->good);
+	release(t, &f->states);
+	if (f->states.n || f->rings.n)
+		close_memfds(t);
+	return NULL;
+}

@@ -1,0 +1,537 @@
+/*
+ * Putting the agent in, and the parts of taking it out that undo it. The target is stopped all
+ * along. Whatever instant heaptop dies at, the target has whole functions: memory first, jumps last and each in one
+ * write; until `active` and a lease are set, hooks pass everything through.
+ */
+#include "probe/placed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/ticks.h"
+#include "elf/modules.h"
+#include "probe/inside.h"
+#include "target/proc.h"
+#include "target/target.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+#ifndef F_SEAL_SHRINK
+#define F_SEAL_SHRINK 2
+#endif
+
+#define PAGE 4096ull
+#define REACH ((2ull << 30) - (64 << 10))
+#define GAP_TRIES 16
+#define TSC_LEARN_NS 5000000ull		/* the TSC's rate is learnt over no less */
+
+extern const uint8_t agent_blob[] __attribute__((visibility("hidden")));
+extern const uint8_t agent_blob_end[] __attribute__((visibility("hidden")));
+
+static size_t blob_bytes(void)
+{
+	return (size_t)(agent_blob_end - agent_blob);
+}
+
+static uint64_t page_up(uint64_t n)
+{
+	return (n + PAGE - 1) & ~(PAGE - 1);
+}
+
+uint64_t agent_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t agent_ticks_per_second(const struct agent *a)
+{
+	uint64_t ns = agent_clock_ns() - a->ns_began;
+
+	if (ns < TSC_LEARN_NS) {
+		usleep((useconds_t)(TSC_LEARN_NS - ns) / 1000 + 1);
+		ns = agent_clock_ns() - a->ns_began;
+	}
+	return (uint64_t)((double)(ticks_now() - a->ticks_began) * 1e9 / (double)ns);
+}
+
+struct err *agent_call(struct target *t, const char *what, long nr, const uint64_t args[6], uint64_t *ret)
+{
+	int64_t r = 0;
+	struct err *err = target_syscall(t, nr, args, &r);
+
+	if (err)
+		return err;
+	if (r < 0 && r > -4096)
+		return err_errno((int)-r, "%s in the target", what);
+	if (ret)
+		*ret = (uint64_t)r;
+	return NULL;
+}
+
+static struct err *map_anonymous(struct target *t, const char *what, uint64_t at, uint64_t bytes, int prot,
+				 int flags, uint64_t *ret)
+{
+	const uint64_t args[6] = { at, bytes, (uint64_t)prot, (uint64_t)(MAP_PRIVATE | MAP_ANONYMOUS | flags),
+				   (uint64_t)-1, 0 };
+
+	return agent_call(t, what, SYS_mmap, args, ret);
+}
+
+static void unmap(struct target *t, uint64_t addr, uint64_t bytes, struct err **err)
+{
+	const uint64_t args[6] = { addr, bytes };
+
+	if (!addr || !bytes)
+		return;
+	struct err *e = agent_call(t, "munmap", SYS_munmap, args, NULL);
+	if (!*err)
+		*err = e;
+	else
+		err_free(e);
+}
+
+static bool find_stack(void *ctx, const struct mapping *m)
+{
+	uint64_t *bounds = ctx;
+
+	if (strcmp(m->path, "[stack]"))
+		return true;
+	bounds[0] = m->start;
+	bounds[1] = m->end;
+	return false;
+}
+
+struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+	uint64_t bounds[2] = { 0, 0 };
+	struct err *err = target_each_mapping(t, find_stack, bounds);
+
+	*ret_lo = bounds[0];
+	*ret_hi = bounds[1];
+	return err;
+}
+
+/* ---- state ---- */
+
+static void fill_owner(struct wire_ctl *ctl)
+{
+	struct proc_stat st;
+
+	memset(ctl, 0, sizeof(*ctl));
+	ctl->magic = WIRE_CTL_MAGIC;
+	ctl->version = WIRE_VERSION;
+	ctl->owner = (uint32_t)getpid();
+	if (proc_stat(getpid(), 0, &st))
+		ctl->owner_start = st.start;
+}
+
+static struct err *map_state(struct agent *a, struct target *t)
+{
+	struct err *err = map_anonymous(t, "mmap", 0, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, 0, &a->state);
+	if (err)
+		return err;
+	const uint64_t args[6] = { a->state, WIRE_STATE_BYTES, MADV_WIPEONFORK };
+	err = agent_call(t, "madvise(MADV_WIPEONFORK)", SYS_madvise, args, NULL);
+	if (err)
+		return err_prefix(err, "a forked child could not be kept apart");
+	/* At once, so that whoever comes after us knows whose memory it is. */
+	struct wire_ctl ctl;
+	fill_owner(&ctl);
+	return target_write(t, a->state, &ctl, sizeof(ctl));
+}
+
+/* ---- rings ---- */
+
+/* Open the target's descriptor and map it; it must be what we asked for. */
+static struct err *share_memfd(struct agent *a, struct target *t, uint64_t fd)
+{
+	char path[64];
+	struct stat st;
+	struct statfs fs;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)target_pid(t), (int)fd);
+	CLEANUP_CLOSE int own = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (own < 0)
+		return err_errno(errno, "%s", path);
+	/* Sealed against shrinking: else reading it here could raise SIGBUS. */
+	if (fstat(own, &st) || !S_ISREG(st.st_mode) || fstatfs(own, &fs) || fs.f_type != TMPFS_MAGIC ||
+	    fcntl(own, F_ADD_SEALS, F_SEAL_SHRINK) || fstat(own, &st) || (uint64_t)st.st_size < a->rings_bytes)
+		return err_new(ERR_OTHER, "%s is not the memory asked for", path);
+	void *m = mmap(NULL, a->rings_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
+	if (m == MAP_FAILED)
+		return err_errno(errno, "mmap of the rings");
+	a->shared = m;
+	return NULL;
+}
+
+static struct err *map_memfd(struct agent *a, struct target *t)
+{
+	static const char name[] = "heaptop";
+	uint64_t at = a->state + PAGE - sizeof(name), fd = 0;	/* a string in the target's memory */
+	struct err *err = target_write(t, at, name, sizeof(name));
+	if (err)
+		return err;
+
+	/* Kernels before 6.3 don't know NOEXEC; newer ones may insist on it. */
+	uint64_t args[6] = { at, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL };
+	err = agent_call(t, "memfd_create", SYS_memfd_create, args, &fd);
+	if (err && err->errnum == EINVAL) {
+		err_free(err);
+		args[1] = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+		err = agent_call(t, "memfd_create", SYS_memfd_create, args, &fd);
+	}
+	if (err)
+		return err;
+	err = agent_call(t, "ftruncate", SYS_ftruncate, (const uint64_t[6]){ fd, a->rings_bytes }, NULL);
+	if (!err)
+		err = share_memfd(a, t, fd);
+	if (!err)
+		err = agent_call(t, "mmap", SYS_mmap, (const uint64_t[6]){ 0, a->rings_bytes, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, fd, 0 }, &a->rings);
+	struct err *closing = agent_call(t, "close", SYS_close, (const uint64_t[6]){ fd }, NULL);
+	if (err) {
+		err_free(closing);
+		return err;
+	}
+	return closing;
+}
+
+static struct err *map_rings(struct agent *a, struct target *t)
+{
+	a->nrings = a->config.exact ? 8 : 4;
+	a->ring_bytes = a->config.exact ? 4u << 20 : 2u << 20;
+	a->ring_stride = a->ring_bytes + PAGE;
+	a->rings_bytes = a->nrings * a->ring_stride;
+	struct err *err = NULL;
+	if (!a->config.no_memfd) {
+		err = map_memfd(a, t);
+		if (!err || err->code == ERR_GONE)
+			return err;
+		log_line("rings in private memory: %s", err->text);
+		err_free(err);
+		if (a->shared)
+			munmap(a->shared, a->rings_bytes);
+		a->shared = NULL;
+	}
+	a->copy = xmalloc(a->ring_bytes);
+	return map_anonymous(t, "mmap", 0, a->rings_bytes, PROT_READ | PROT_WRITE, 0, &a->rings);
+}
+
+/* ---- islands ---- */
+
+static bool within_reach(uint64_t from, uint64_t bytes, const struct text *x)
+{
+	uint64_t lo = from < x->lo ? from : x->lo;
+	uint64_t hi = from + bytes > x->hi ? from + bytes : x->hi;
+
+	return hi - lo <= REACH;
+}
+
+/* An island for a module and, if there is a place, for all modules not far from it. */
+static struct err *new_island(struct agent *a, struct target *t, const struct text *x, size_t nsites)
+{
+	uint64_t bytes = page_up(blob_bytes() + 64 + nsites * HOOK_THUNK_MAX), addr = 0;
+	uint64_t lo = x->lo, hi = x->hi;
+
+	for (size_t i = 0; i < a->ntexts; i++) {
+		const struct text *y = &a->texts[i];
+		uint64_t l = y->lo < lo ? y->lo : lo, h = y->hi > hi ? y->hi : hi;
+
+		if (h - l < REACH / 2) {
+			lo = l;
+			hi = h;
+		}
+	}
+	for (unsigned try = 0; try < GAP_TRIES; try++) {
+		uint64_t gap = target_find_gap(t, lo, hi, bytes);
+
+		if (!gap)
+			gap = target_find_gap(t, lo = x->lo, hi = x->hi, bytes);
+		if (!gap)
+			break;
+		struct err *err = map_anonymous(t, "mmap of executable memory", gap, bytes, PROT_READ | PROT_EXEC,
+						MAP_FIXED_NOREPLACE, &addr);
+		if (err && err->errnum != EEXIST)
+			return err;
+		err_free(err);
+		if (err)
+			continue;	/* another process that shares the memory was quicker */
+		VEC_GROW(a->islands, a->nislands, a->islands_cap);
+		a->islands[a->nislands++] = (struct island){
+			.addr = addr,
+			.bytes = bytes,
+			.used = (blob_bytes() + 63) & ~63ull,
+			.image = xcalloc(1, bytes),
+		};
+		if (addr == gap) {
+			/* At once, for whoever comes after us if we die now. */
+			const struct wire_island head = { .magic = WIRE_ISLAND_MAGIC, .version = WIRE_VERSION,
+							  .bytes = (uint32_t)bytes };
+			return target_write_text(t, addr, &head, sizeof(head));
+		}
+		return err_new(ERR_OTHER, "the kernel put executable memory elsewhere");
+	}
+	return err_new(ERR_OTHER, "no free memory within 2 GiB of %#lx", (unsigned long)x->lo);
+}
+
+static struct err *island_for(struct agent *a, struct target *t, const struct text *x, size_t nsites,
+			      struct island **ret)
+{
+	for (size_t i = 0; i < a->nislands; i++) {
+		struct island *is = &a->islands[i];
+
+		if (within_reach(is->addr, is->bytes, x) && is->bytes - is->used >= HOOK_THUNK_MAX) {
+			*ret = is;
+			return NULL;
+		}
+	}
+	struct err *err = new_island(a, t, x, nsites);
+	if (!err)
+		*ret = &a->islands[a->nislands - 1];
+	return err;
+}
+
+static struct err *build_islands(struct agent *a, struct target *t)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < a->nsites; i++) {
+		struct site *s = &a->sites[i];
+		struct probe_hook *h = &a->probe.hooks[s->hook];
+		struct island *is = NULL;
+		struct err *err = island_for(a, t, &a->texts[s->text], a->nsites - i, &is);
+
+		if (err)
+			return err;
+		struct wire_island entries;
+		memcpy(&entries, agent_blob, sizeof(entries));
+		if (!hook_thunk(&s->plan, is->addr + is->used, is->addr + entries.entry[s->kind], s->kind,
+				(uint32_t)s->hook, is->image + is->used, &s->jump_to)) {
+			h->hooked = false;
+			snprintf(h->reason, sizeof(h->reason), "its first instructions refer too far away");
+			log_line("%s at %#lx not hooked: %s", h->name, (unsigned long)h->addr, h->reason);
+			continue;
+		}
+		is->used += HOOK_THUNK_MAX;
+		a->sites[out++] = *s;
+	}
+	a->nsites = out;
+	return NULL;
+}
+
+static struct err *write_islands(struct agent *a, struct target *t)
+{
+	for (size_t i = 0; i < a->nislands; i++) {
+		struct island *is = &a->islands[i];
+		struct wire_island head;
+
+		memcpy(is->image, agent_blob, blob_bytes());
+		memcpy(&head, agent_blob, sizeof(head));
+		head.bytes = (uint32_t)is->bytes;
+		head.ctl = a->state;
+		head.state_bytes = WIRE_STATE_BYTES;
+		head.rings = a->rings;
+		head.rings_bytes = a->rings_bytes;
+		head.ring_bytes = a->ring_bytes;
+		head.ring_stride = a->ring_stride;
+		head.nonce = a->nonce;
+		head.nrings = a->nrings;
+		memcpy(is->image, &head, sizeof(head));
+		struct err *err = target_write_text(t, is->addr, is->image, is->bytes);
+		if (err)
+			return err;
+		free(is->image);
+		is->image = NULL;
+	}
+	return NULL;
+}
+
+/* ---- control block ---- */
+
+static struct err *write_control(struct agent *a, struct target *t)
+{
+	uint64_t words[2];
+	uint32_t max = a->config.max_stack ? a->config.max_stack : WIRE_MAX_STACK;
+	struct err *err = agent_main_stack(t, &a->main_lo, &a->main_hi);
+
+	if (err)
+		return err;
+	if (getrandom(words, sizeof(words), 0) != sizeof(words))
+		words[0] = words[1] = ticks_now() * 0x9e3779b97f4a7c15ull;
+	a->lease = ticks_now() + 2 * agent_ticks_per_second(a);
+	a->rate = a->config.exact ? 1 : a->config.rate;
+	struct wire_ctl ctl;
+	fill_owner(&ctl);
+	ctl.active = 1;
+	ctl.lease = a->lease;
+	ctl.rate = a->rate;
+	ctl.free_all = a->config.exact;
+	ctl.wait = !a->config.raise;
+	ctl.raise = a->config.raise;
+	ctl.pid = (uint32_t)target_ns_pid(t);
+	ctl.may_syscall = !target_has_seccomp(t);
+	ctl.max_stack = max < WIRE_MAX_STACK ? max & ~7u : WIRE_MAX_STACK;
+	ctl.main_stack_lo = a->main_lo;
+	ctl.main_stack_hi = a->main_hi;
+	ctl.seed = words[0];
+	a->active = true;
+	return target_write(t, a->state, &ctl, sizeof(ctl));
+}
+
+/* ---- text ---- */
+
+/* A signal handler that returns into the middle of what we write would crash. */
+static struct err *no_handler_within(struct target *t, const struct code_range *windows, size_t n)
+{
+	size_t nthreads;
+	const struct target_thread *threads = target_threads(t, &nthreads);
+
+	for (size_t i = 0; i < nthreads; i++)
+		if (inside_interrupted(t, &threads[i], windows, n))
+			return err_new(ERR_BUSY, "a signal handler has interrupted thread %d at the entry of the "
+				       "allocator: try again", (int)threads[i].tid);
+	return NULL;
+}
+
+static struct err *patch_text(struct agent *a, struct target *t)
+{
+	CLEANUP_FREE struct code_range *windows = xcalloc(a->nsites + 1, sizeof(*windows));
+
+	for (size_t i = 0; i < a->nsites; i++) {
+		const struct hook_plan *p = &a->sites[i].plan;
+		windows[i] = (struct code_range){ p->addr, p->addr + p->displaced };
+	}
+	struct err *err = target_step_out(t, windows, a->nsites);
+	if (!err)
+		err = no_handler_within(t, windows, a->nsites);
+	for (size_t i = 0; i < a->nsites && !err; i++) {
+		struct site *s = &a->sites[i];
+		uint8_t jump[HOOK_PATCH], now[HOOK_WINDOW];
+
+		/* Once more what is there: time has passed since prepare. */
+		err = target_read(t, s->plan.addr, now, s->plan.displaced);
+		if (err)
+			break;
+		if (memcmp(now, s->plan.code, s->plan.displaced) ||
+		    !hook_jump(s->plan.addr, s->jump_to, jump)) {
+			struct probe_hook *h = &a->probe.hooks[s->hook];
+			h->hooked = false;
+			snprintf(h->reason, sizeof(h->reason), "its code has changed meanwhile");
+			continue;
+		}
+		s->patched = true;
+		err = target_write_text(t, s->plan.addr, jump, sizeof(jump));
+	}
+	return err;
+}
+
+struct err *agent_restore_text(struct agent *a, struct target *t)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < a->nsites; i++) {
+		struct site *s = &a->sites[i];
+		uint8_t jump[HOOK_PATCH], now[HOOK_PATCH];
+
+		if (!s->patched || !hook_jump(s->plan.addr, s->jump_to, jump))
+			continue;
+		/* Unmapped since (dlclose), or changed by somebody else: not ours to write to. */
+		struct err *e = target_read(t, s->plan.addr, now, sizeof(now));
+		if (e && e->code == ERR_GONE)
+			return e;
+		bool ours = !e && !memcmp(now, jump, sizeof(jump));
+		err_free(e);
+		if (ours) {
+			e = target_write_text(t, s->plan.addr, s->plan.code, HOOK_PATCH);
+			if (e && !err)
+				err = e;
+			else
+				err_free(e);
+			if (e)
+				continue;
+		}
+		s->patched = false;
+	}
+	return err;
+}
+
+struct err *agent_unmap(struct agent *a, struct target *t)
+{
+	struct err *err = NULL;
+
+	if (a->others) {
+		for (size_t i = 0; i < a->nislands; i++)
+			free(a->islands[i].image);
+		a->nislands = 0;
+		a->state = a->rings = 0;
+		return NULL;
+	}
+	for (size_t i = 0; i < a->nislands; i++) {
+		unmap(t, a->islands[i].addr, a->islands[i].bytes, &err);
+		free(a->islands[i].image);
+	}
+	a->nislands = 0;
+	unmap(t, a->state, WIRE_STATE_BYTES, &err);
+	unmap(t, a->rings, a->rings_bytes, &err);
+	a->state = 0;
+	a->rings = 0;
+	return err;
+}
+
+struct err *agent_place(struct probe *p, struct target *t)
+{
+	struct agent *a = agent_of(p);
+
+	if (getrandom(&a->nonce, sizeof(a->nonce), 0) != sizeof(a->nonce))
+		a->nonce = ticks_now() * 0x9e3779b97f4a7c15ull;
+	struct err *err = map_state(a, t);
+	if (!err)
+		err = map_rings(a, t);
+	if (!err)
+		err = build_islands(a, t);
+	if (!err)
+		err = write_islands(a, t);
+	if (!err)
+		err = write_control(a, t);
+	if (!err)
+		err = patch_text(a, t);
+	if (!err) {
+		const struct ring_reader_config config = { a->nrings, a->ring_bytes, a->nonce,
+							   (uint32_t)a->probe.nhooks };
+		a->reader = ring_reader_create(&config);
+		return NULL;
+	}
+	struct err *undo = agent_restore_text(a, t);
+	if (!undo)
+		undo = agent_unmap(a, t);
+	if (undo && undo->code != ERR_GONE)
+		log_line("after a failed start: %s", undo->text);
+	err_free(undo);
+	return err_prefix(err, "placing the agent");
+}

@@ -1,0 +1,123 @@
+/*
+ * Inside of the agent back end: what its files share. find.c decides what to hook, place.c puts it in,
+ * remove.c takes it out again and checks, agent.c runs it in between.
+ */
+#ifndef HEAPTOP_PROBE_PLACED_H
+#define HEAPTOP_PROBE_PLACED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "probe/hook.h"
+#include "probe/probe.h"
+#include "probe/ring.h"
+#include "wire/wire.h"
+
+struct elf_file;
+struct mapping;
+
+/* A function that can be hooked. */
+struct site {
+	size_t hook;			/* index in probe.hooks */
+	size_t text;			/* index of its module in texts */
+	enum wire_hook_kind kind;
+	struct hook_plan plan;
+	uint64_t jump_to;		/* its thunk */
+	bool patched;
+};
+
+/* A module with hooks: its code, to compare with the file, and what lies around it. */
+struct text {
+	uint32_t module;		/* id */
+	struct elf_file *file;		/* our reference */
+	uint64_t bias;
+	uint64_t dev, inode;
+	uint64_t lo, hi;		/* all its mappings */
+	struct text_range {
+		uint64_t start, end;	/* executable, runtime */
+	} *ranges;
+	size_t nranges, ranges_cap;
+};
+
+struct island {
+	uint64_t addr, bytes;
+	uint64_t used;
+	uint8_t *image;			/* what will be written there; only while placing */
+};
+
+struct agent {
+	struct probe probe;		/* first */
+	struct probe_config config;
+	size_t hooks_cap;
+	struct site *sites;
+	size_t nsites, sites_cap;
+	struct text *texts;
+	size_t ntexts, texts_cap;
+	struct island *islands;
+	size_t nislands, islands_cap;
+
+	/* in the target, 0: not there */
+	uint64_t state;
+	uint64_t rings, rings_bytes;
+	uint32_t nrings;
+	uint64_t ring_bytes, ring_stride, nonce;
+	uint8_t *shared;		/* the rings' memfd as mapped here, or NULL: */
+	uint8_t *copy;			/* one ring read from private memory */
+
+	struct ring_reader *reader;
+	uint64_t ticks_began;		/* TSC and clock at create, to learn the TSC's rate */
+	uint64_t ns_began;
+	uint64_t lease;
+	uint64_t rate;
+	bool active;
+
+	/* drain: threads whose stack bounds are asked for */
+	struct asked {
+		uint32_t slot;
+		uint64_t sp;
+	} *asked;
+	size_t nasked, asked_cap;
+	uint64_t asked_ns;		/* when they were last looked up */
+	uint64_t main_lo, main_hi;	/* as the target has them */
+
+	uint8_t *table;			/* the slots as last read */
+	struct probe_stats stats;
+
+	/* remove */
+	bool restored;			/* text is as in the file */
+	unsigned tries;
+	bool others;			/* somebody else has taken the agent out: nothing is ours */
+	pid_t *outside;			/* threads seen outside since then */
+	size_t noutside, outside_cap;
+};
+
+static inline struct agent *agent_of(struct probe *p)
+{
+	return (struct agent *)p;
+}
+
+/* find.c */
+struct err *agent_prepare(struct probe *p, struct target *t, const struct modules *mods);
+
+/* place.c */
+struct err *agent_place(struct probe *p, struct target *t);
+uint64_t agent_clock_ns(void);
+uint64_t agent_ticks_per_second(const struct agent *a);
+/* The [stack] mapping; zeroes if there is none. */
+struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi);
+/* Put back the first bytes of every function patched. */
+struct err *agent_restore_text(struct agent *a, struct target *t);
+/* Unmap all that was mapped in the target. */
+struct err *agent_unmap(struct agent *a, struct target *t);
+/* A system call of the target; what the kernel said is an error as well. */
+struct err *agent_call(struct target *t, const char *what, long nr, const uint64_t args[6], uint64_t *ret);
+
+/* remove.c */
+/* The anonymous executable mapping around addr is an agent's island. */
+bool agent_is_island(struct target *t, uint64_t addr);
+struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again);
+struct err *agent_verify(struct probe *p, struct target *t);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * A probe places something in or beside a target that turns its allocator calls into wire
+ * events. Two back ends stand behind one ops table: the agent (this one), and uprobes
+ * (perf_event, to come). The collector doesn't know which one it drains.
+ *
+ * All on the collector thread. Order: create, place (target stopped), then while the target
+ * runs: renew + drain some tens of times a second, retune at will; then remove (target stopped; asks
+ * for the target to run in between if threads are inside), destroy.
+ */
+#ifndef HEAPTOP_PROBE_PROBE_H
+#define HEAPTOP_PROBE_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+struct err;
+struct target;
+struct modules;
+
+struct probe_config {
+	uint64_t rate;		/* mean bytes between samples; 0, 1: every call */
+	bool exact;		/* every call and every free is recorded, none is filtered */
+	bool raise;		/* a full ring: the agent raises the rate by itself and drops; else
+				 * it waits for room, and nothing is lost */
+	uint32_t max_stack;	/* bytes of stack per event; 0: default */
+	bool no_memfd;		/* force the process_vm_readv way (tests) */
+};
+
+/* An allocator entry point, hooked or not. */
+struct probe_hook {
+	uint32_t module;	/* id in modules */
+	uint64_t addr;		/* runtime address */
+	char name[32];		/* "malloc" */
+	bool hooked;
+	char reason[96];	/* why not, if not */
+};
+
+struct probe_stats {
+	uint64_t recorded, dropped, nested, gap, no_slot, filter_full, abandoned, bad;
+	uint64_t lost;		/* frees lost to a full ring: their blocks look live for longer */
+	uint64_t wrapped;	/* malloc calls seen inside another malloc, both counted: a wrapper */
+	uint64_t cycles;	/* TSC ticks the target spent recording */
+	uint64_t waited;	/* TSC ticks it waited for room */
+	uint64_t rate;		/* as the agent has it now: it may have raised it */
+	uint32_t threads;	/* slots in use */
+	bool free_all;		/* frees are not filtered */
+};
+
+/* An event handed over: points into the probe's buffer, valid during the call only; every length
+ * in it has been checked. */
+typedef void (*probe_event_fn)(void *ctx, const struct wire_head *event);
+
+struct probe;
+struct probe_ops {
+	const char *name;
+	/* `mods` are the target's, fresh. Look up symbols with the target running where possible:
+	 * prepare() runs before the stop, place() while stopped. */
+	struct err *(*prepare)(struct probe *p, struct target *t, const struct modules *mods);
+	struct err *(*place)(struct probe *p, struct target *t);
+	/* Move the lease on; the target runs. ERR_GONE if its memory is gone. */
+	struct err *(*renew)(struct probe *p, struct target *t);
+	struct err *(*set_rate)(struct probe *p, struct target *t, uint64_t rate);
+	/* As probe_config.raise. */
+	struct err *(*set_raise)(struct probe *p, struct target *t, bool raise);
+	struct err *(*set_active)(struct probe *p, struct target *t, bool active);
+	/*
+	 * Hand over all events committed before the call, in the order of their TSC (see wire.h).
+	 * `last`: the target has ended or is held: hand over everything. Returns the number.
+	 */
+	size_t (*drain)(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx);
+	void (*stats)(struct probe *p, struct target *t, struct probe_stats *ret);
+	/*
+	 * Take everything out again, target stopped. *ret_again: threads are still inside; the text is
+	 * restored already; let the target run a moment, stop it and call again.
+	 */
+	struct err *(*remove)(struct probe *p, struct target *t, bool *ret_again);
+	/* Compare the text of every module hooked with its file: NULL if identical. */
+	struct err *(*verify)(struct probe *p, struct target *t);
+	void (*destroy)(struct probe *p);
+};
+
+struct probe {
+	const struct probe_ops *ops;
+	struct probe_hook *hooks;	/* after prepare */
+	size_t nhooks;
+};
+
+/* The agent back end. */
+struct probe *probe_agent_create(const struct probe_config *config);
+
+/*
+ * Take out an agent that a killed heaptop left behind: entry points whose bytes are a jump into an
+ * island get their file's bytes back, then the island's memory goes once no thread is inside.
+ * Target stopped. *ret_found: number of hooks taken out. *ret_again as in remove.
+ */
+struct err *probe_agent_cleanup(struct target *t, const struct modules *mods, size_t *ret_found,
+				bool *ret_again);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * Taking our agent out. First the text, so that nobody comes in any more; then the memory, once
+ * each thread has been seen outside once. And the comparison with the files afterwards.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "elf/file.h"
+#include "elf/modules.h"
+#include "probe/inside.h"
+#include "probe/placed.h"
+#include "target/target.h"
+
+#define TRIES_MAX 20		/* then the memory stays: inert, but there */
+#define CHUNK (1u << 20)
+
+static bool seen_outside(const struct agent *a, pid_t tid)
+{
+	for (size_t i = 0; i < a->noutside; i++)
+		if (a->outside[i] == tid)
+			return true;
+	return false;
+}
+
+/* Threads never come back in: who was outside once, after the text was restored, stays there. */
+static bool anybody_inside(struct agent *a, struct target *t)
+{
+	CLEANUP_FREE struct code_range *ranges = xcalloc(a->nislands + 1, sizeof(*ranges));
+	size_t n;
+	const struct target_thread *threads = target_threads(t, &n);
+	bool inside = false;
+
+	for (size_t i = 0; i < a->nislands; i++)
+		ranges[i] = (struct code_range){ a->islands[i].addr, a->islands[i].addr + a->islands[i].bytes };
+	for (size_t i = 0; i < n; i++) {
+		if (seen_outside(a, threads[i].tid))
+			continue;
+		if (inside_ranges(t, &threads[i], a->state, ranges, a->nislands)) {
+			inside = true;
+			continue;
+		}
+		VEC_GROW(a->outside, a->noutside, a->outside_cap);
+		a->outside[a->noutside++] = threads[i].tid;
+	}
+	return inside;
+}
+
+/* Is our first island still where we put it? Another heaptop may have cleaned up. */
+static bool still_ours(struct agent *a, struct target *t)
+{
+	struct wire_island head;
+
+	if (!a->nislands)
+		return true;
+	return target_read_some(t, a->islands[0].addr, &head, sizeof(head)) == sizeof(head) &&
+	       head.magic == WIRE_ISLAND_MAGIC && head.nonce == a->nonce && head.ctl == a->state;
+}
+
+struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again)
+{
+	struct agent *a = agent_of(p);
+	static const uint32_t zero = 0;
+	struct err *err;
+
+	*ret_again = false;
+	if (!a->state)
+		return NULL;
+	if (!still_ours(a, t)) {
+		log_line("the agent is no longer there: another heaptop has taken it out");
+		a->others = true;
+		return agent_unmap(a, t);
+	}
+	if (!a->restored) {
+		err = agent_restore_text(a, t);
+		if (err)
+			return err;
+		a->restored = true;
+		a->active = false;
+		err = target_write(t, a->state + offsetof(struct wire_ctl, active), &zero, sizeof(zero));
+		if (err)
+			return err;
+	}
+	if (anybody_inside(a, t)) {
+		if (++a->tries < TRIES_MAX) {
+			*ret_again = true;
+			return NULL;
+		}
+		log_line("a thread stays inside an allocator call: %zu KiB are left in the target, unused",
+			 (size_t)(WIRE_STATE_BYTES + a->rings_bytes) >> 10);
+		a->state = 0;
+		a->rings = 0;
+		return NULL;
+	}
+	struct probe_stats st;
+	a->probe.ops->stats(p, t, &st);		/* their last values */
+	return agent_unmap(a, t);
+}
+
+/* ---- verify ---- */
+
+static struct err *compare(struct target *t, const struct text *x, const struct text_range *r)
+{
+	CLEANUP_FREE uint8_t *file = xmalloc(CHUNK), *now = xmalloc(CHUNK);
+
+	for (uint64_t at = r->start; at < r->end; at += CHUNK) {
+		size_t want = r->end - at < CHUNK ? (size_t)(r->end - at) : CHUNK;
+		size_t len = elf_file_read(x->file, at - x->bias, file, want);
+		size_t got = target_read_some(t, at, now, len);
+
+		if (got == len && !memcmp(file, now, len))
+			continue;
+		if (!got) {
+			struct err *err = target_read(t, at, now, 1);
+			if (err && err->code == ERR_GONE)
+				return err;
+			err_free(err);
+			return NULL;	/* unmapped since */
+		}
+		for (size_t i = 0; i < got; i++)
+			if (file[i] != now[i])
+				return err_new(ERR_OTHER, "code at %#lx differs from %s", (unsigned long)(at + i),
+					       elf_file_path(x->file));
+	}
+	return NULL;
+}
+
+struct err *agent_verify(struct probe *p, struct target *t)
+{
+	struct agent *a = agent_of(p);
+
+	for (size_t i = 0; i < a->ntexts; i++) {
+		bool hooked = false;
+
+		for (size_t k = 0; k < a->nsites && !hooked; k++)
+			hooked = a->sites[k].text == i;
+		for (size_t k = 0; hooked && k < a->texts[i].nranges; k++) {
+			struct err *err = compare(t, &a->texts[i], &a->texts[i].ranges[k]);
+			if (err)
+				return err;
+		}
+	}
+	return NULL;
+}

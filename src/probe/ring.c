@@ -1,0 +1,349 @@
+/*
+ * The reader of the rings. Events that may not be handled yet are kept, as copies, for the next
+ * round. Their order: the records of one ring come nearly sorted, so the index of a round is a
+ * few dozen ascending runs, which are merged by a small heap of runs.
+ */
+#include "probe/ring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define RECORD_MAX (sizeof(struct wire_alloc) + WIRE_MAX_FRAMES * 8 + WIRE_MAX_STACK)
+#define HELD_MAX (128u << 20)	/* bytes kept for later at most; beyond that order gives way */
+#define RUNS_MAX 4096u
+
+struct entry {
+	uint64_t tsc;
+	uint64_t off;		/* of the copy in the batch's bytes */
+};
+
+struct batch {
+	uint8_t *bytes;
+	size_t len, cap;
+	struct entry *entries;
+	size_t n, entry_cap;
+};
+
+struct ring {
+	uint64_t tail;
+	uint64_t seen_head;	/* head at the last round, */
+	uint64_t seen_tsc;	/* and its TSC: later reservations have a later one */
+	uint64_t safe;		/* nothing unread in this ring is older than that */
+	uint64_t blocked;	/* position of the record waited for, ~0: none */
+	uint64_t since_ns;
+};
+
+struct run {
+	size_t next, end;
+};
+
+struct ring_reader {
+	struct ring_reader_config config;
+	struct ring rings[WIRE_MAX_RINGS];
+	struct batch now, held;
+	struct run *runs;
+	size_t nruns, runs_cap;
+	uint64_t tsc, now_ns;
+	bool last;
+	uint64_t abandoned, bad;
+};
+
+struct ring_reader *ring_reader_create(const struct ring_reader_config *config)
+{
+	struct ring_reader *r = xcalloc(1, sizeof(*r));
+
+	r->config = *config;
+	for (uint32_t i = 0; i < WIRE_MAX_RINGS; i++)
+		r->rings[i].blocked = ~0ull;
+	return r;
+}
+
+static void batch_free(struct batch *b)
+{
+	free(b->bytes);
+	free(b->entries);
+}
+
+void ring_reader_destroy(struct ring_reader *r)
+{
+	if (!r)
+		return;
+	batch_free(&r->now);
+	batch_free(&r->held);
+	free(r->runs);
+	free(r);
+}
+
+/* Room for `size` bytes more, a multiple of 8. */
+static uint8_t *batch_room(struct batch *b, size_t size)
+{
+	if (b->cap - b->len < size) {
+		size_t cap = b->cap ? b->cap : 1u << 16;
+
+		while (cap - b->len < size)
+			cap *= 2;
+		b->bytes = xreallocarray(b->bytes, cap, 1);
+		b->cap = cap;
+	}
+	return b->bytes + b->len;
+}
+
+static void batch_add(struct batch *b, uint64_t tsc, size_t size)
+{
+	VEC_GROW(b->entries, b->n, b->entry_cap);
+	b->entries[b->n++] = (struct entry){ tsc, b->len };
+	b->len += size;
+}
+
+void ring_reader_begin(struct ring_reader *r, uint64_t tsc, uint64_t now_ns, bool last)
+{
+	struct batch b = r->now;
+
+	r->now = r->held;
+	r->held = b;
+	r->held.len = 0;
+	r->held.n = 0;
+	r->tsc = tsc;
+	r->now_ns = now_ns;
+	r->last = last;
+}
+
+uint64_t ring_reader_tail(const struct ring_reader *r, uint32_t i)
+{
+	return r->rings[i].tail;
+}
+
+uint64_t ring_reader_abandoned(const struct ring_reader *r)
+{
+	return r->abandoned;
+}
+
+uint64_t ring_reader_bad(const struct ring_reader *r)
+{
+	return r->bad;
+}
+
+/* The copy of a record of `size` bytes: is it what its kind says? */
+static bool record_valid(const struct ring_reader *r, const struct wire_head *h, size_t size)
+{
+	if (size < sizeof(*h) || h->slot >= WIRE_SLOTS)
+		return false;
+	if (h->kind == WIRE_FREE || h->kind == WIRE_UNFREE)
+		return size >= sizeof(struct wire_free);
+	if (h->kind != WIRE_ALLOC || size < sizeof(struct wire_alloc))
+		return false;
+
+	const struct wire_alloc *a = (const struct wire_alloc *)h;
+	if (a->nframes > WIRE_MAX_FRAMES || a->stack_bytes > WIRE_MAX_STACK || a->hook >= r->config.nhooks)
+		return false;
+	return sizeof(*a) + a->nframes * 8u + ((a->stack_bytes + 7u) & ~7u) <= size;
+}
+
+static uint64_t load_word(const struct ring_reader *r, const uint8_t *data, uint64_t pos)
+{
+	const uint64_t *at = (const uint64_t *)(data + (pos & (r->config.ring_bytes - 1)));
+
+	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+static bool word_is_for(const struct ring_reader *r, uint64_t word, uint64_t pos)
+{
+	return word >> 32 == wire_tag(pos, r->config.nonce);
+}
+
+/* Bytes of the record at pos by its first word; 0: that can't be. */
+static uint64_t record_size(const struct ring_reader *r, uint64_t word, uint64_t pos, uint64_t head)
+{
+	uint64_t size = word & WIRE_SIZE_MASK;
+	uint64_t room = r->config.ring_bytes - (pos & (r->config.ring_bytes - 1));
+
+	if (!size || size > head - pos || size > room)
+		return 0;
+	if (word & WIRE_PAD)
+		return size == room ? size : 0;
+	return size <= RECORD_MAX ? size : 0;
+}
+
+/*
+ * The record at pos won't be finished any more. Where to go on: behind it if its size is known,
+ * else at the next word that looks like a record's first.
+ */
+static uint64_t skip_abandoned(const struct ring_reader *r, const uint8_t *data, uint64_t pos, uint64_t head)
+{
+	uint64_t word = load_word(r, data, pos);
+
+	if (word_is_for(r, word, pos)) {
+		uint64_t size = record_size(r, word, pos, head);
+		return size ? pos + size : head;
+	}
+	for (pos += 8; pos < head; pos += 8) {
+		word = load_word(r, data, pos);
+		if (word_is_for(r, word, pos) && record_size(r, word, pos, head))
+			return pos;
+	}
+	return head;
+}
+
+/* Nothing complete at pos: wait for it, or give it up. Returns where to go on. */
+static uint64_t wait_for(struct ring_reader *r, struct ring *ring, const uint8_t *data, uint64_t pos,
+			 uint64_t head)
+{
+	if (ring->blocked != pos) {
+		ring->blocked = pos;
+		ring->since_ns = r->now_ns;
+	}
+	if (!r->last && r->now_ns - ring->since_ns < RING_ABANDONED_NS)
+		return pos;
+	r->abandoned++;
+	ring->blocked = ~0ull;
+	return skip_abandoned(r, data, pos, head);
+}
+
+uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, const uint8_t *data)
+{
+	struct ring *ring = &r->rings[i];
+	uint64_t pos = ring->tail;
+
+	if (head - pos > r->config.ring_bytes || head & 7) {
+		r->bad++;
+		head &= ~7ull;
+		pos = head;
+	}
+	while (pos != head) {
+		uint64_t word = load_word(r, data, pos);
+
+		if (!word_is_for(r, word, pos) || word & WIRE_BUSY) {
+			uint64_t next = wait_for(r, ring, data, pos, head);
+			if (next == pos)
+				break;
+			pos = next;
+			continue;
+		}
+		uint64_t size = record_size(r, word, pos, head);
+		if (!size) {
+			r->bad++;
+			pos = head;
+			break;
+		}
+		if (!(word & WIRE_PAD)) {
+			uint8_t *copy = batch_room(&r->now, size);
+			memcpy(copy, data + (pos & (r->config.ring_bytes - 1)), size);
+			struct wire_head *h = (struct wire_head *)copy;
+			h->word = word;
+			if (size >= sizeof(*h) && record_valid(r, h, size))
+				batch_add(&r->now, h->tsc, size);
+			else
+				r->bad++;
+		}
+		pos += size;
+	}
+	if (pos == head)
+		ring->safe = r->tsc;
+	else if (pos >= ring->seen_head)
+		ring->safe = ring->seen_tsc;
+	ring->seen_head = head;
+	ring->seen_tsc = r->tsc;
+	ring->tail = pos;
+	return pos;
+}
+
+/* ---- order ---- */
+
+static int entry_compare(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->tsc != y->tsc)
+		return x->tsc < y->tsc ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* The ascending runs of the index; with far too many of them, sort: then it is one. */
+static void find_runs(struct ring_reader *r)
+{
+	struct batch *b = &r->now;
+
+	r->nruns = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		if (i && b->entries[i].tsc >= b->entries[i - 1].tsc) {
+			r->runs[r->nruns - 1].end = i + 1;
+			continue;
+		}
+		if (r->nruns == RUNS_MAX) {
+			qsort(b->entries, b->n, sizeof(*b->entries), entry_compare);
+			r->runs[0] = (struct run){ 0, b->n };
+			r->nruns = 1;
+			return;
+		}
+		VEC_GROW(r->runs, r->nruns, r->runs_cap);
+		r->runs[r->nruns++] = (struct run){ i, i + 1 };
+	}
+}
+
+static bool run_before(const struct ring_reader *r, size_t a, size_t b)
+{
+	return entry_compare(&r->now.entries[r->runs[a].next], &r->now.entries[r->runs[b].next]) < 0;
+}
+
+static void sift_down(struct ring_reader *r, size_t i)
+{
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= r->nruns)
+			return;
+		if (child + 1 < r->nruns && run_before(r, child + 1, child))
+			child++;
+		if (!run_before(r, child, i))
+			return;
+		struct run t = r->runs[i];
+		r->runs[i] = r->runs[child];
+		r->runs[child] = t;
+		i = child;
+	}
+}
+
+static uint64_t horizon(const struct ring_reader *r)
+{
+	uint64_t t = r->tsc;
+
+	if (r->last || r->now.len > HELD_MAX)
+		return ~0ull;
+	for (uint32_t i = 0; i < r->config.nrings; i++)
+		if (r->rings[i].safe < t)
+			t = r->rings[i].safe;
+	return t;
+}
+
+size_t ring_reader_finish(struct ring_reader *r, uint64_t tsc, probe_event_fn fn, void *ctx)
+{
+	uint64_t until = horizon(r);
+	size_t n = 0;
+
+	find_runs(r);
+	for (size_t i = r->nruns / 2; i-- > 0;)
+		sift_down(r, i);
+	while (r->nruns) {
+		const struct entry *e = &r->now.entries[r->runs[0].next];
+		const struct wire_head *h = (const struct wire_head *)(r->now.bytes + e->off);
+
+		if (e->tsc > tsc) {
+			r->bad++;
+		} else if (e->tsc > until) {
+			size_t size = h->word & WIRE_SIZE_MASK;
+			memcpy(batch_room(&r->held, size), h, size);
+			batch_add(&r->held, e->tsc, size);
+		} else {
+			fn(ctx, h);
+			n++;
+		}
+		if (++r->runs[0].next == r->runs[0].end)
+			r->runs[0] = r->runs[--r->nruns];
+		sift_down(r, 0);
+	}
+	r->now.len = 0;
+	r->now.n = 0;
+	return n;
+}

@@ -1,0 +1,598 @@
+/*
+ * The agent in this process: its blob mapped, hooks made for made-up allocators, their thunks called
+ * like the allocators themselves. Counts, rates, nesting, tags, registers, full rings.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "probe/hook.h"
+#include "wire/wire.h"
+
+extern const uint8_t agent_blob[], agent_blob_end[];
+
+/* ---- made-up allocators, in assembly so that their first bytes are ours to know ---- */
+
+void *fake_malloc(size_t n);
+void fake_free(void *p);
+void *fake_calloc(size_t n, size_t size);
+void *fake_realloc(void *p, size_t size);
+int fake_posix_memalign(void **p, size_t align, size_t size);
+
+__asm__(".text\n"
+	".globl fake_malloc\nfake_malloc:\n\tmovq bump(%rip), %rax\n\tjmp fake_malloc_body\n"
+	".globl fake_free\nfake_free:\n\ttest %rdi, %rdi\n\tje 1f\n\tnop\n\tincq frees(%rip)\n1:\tret\n"
+	".globl fake_calloc\nfake_calloc:\n\timul %rsi, %rdi\n\tjmp *nested_malloc(%rip)\n"
+	".globl fake_realloc\nfake_realloc:\n\tjmp fake_realloc_body\n\tnop\n\tnop\n\tnop\n"
+	".globl fake_posix_memalign\nfake_posix_memalign:\n\tendbr64\n\tpush %rdi\n\tmov %rdx, %rdi\n"
+	"\tcall *nested_malloc(%rip)\n\tpop %rdi\n\tmov %rax, (%rdi)\n\txor %eax, %eax\n\tret\n");
+
+uint64_t bump = 0x700000000000, frees;
+void *(*nested_malloc)(size_t);
+void (*nested_free)(void *);
+static bool realloc_fails;
+static void (*malloc_body_hook)(void);
+
+__attribute__((used)) void *fake_malloc_body(size_t n)
+{
+	void *p = (void *)__atomic_fetch_add(&bump, (n + 15) & ~15ull, __ATOMIC_RELAXED);
+
+	if (malloc_body_hook)
+		malloc_body_hook();
+	return n > 1ull << 40 ? NULL : p;
+}
+
+__attribute__((used)) void *fake_realloc_body(void *p, size_t size)
+{
+	if (realloc_fails)
+		return NULL;
+	if (!size) {
+		nested_free(p);
+		return NULL;
+	}
+	void *ret = nested_malloc(size);
+	if (p)
+		nested_free(p);
+	return ret;
+}
+
+/* ---- the agent, placed ---- */
+
+enum { H_MALLOC, H_FREE, H_CALLOC, H_REALLOC, H_POSIX, H_COUNT };
+static const struct {
+	void *fn;
+	enum wire_hook_kind kind;
+} hooks[H_COUNT] = {
+	{ fake_malloc, WIRE_HOOK_MALLOC },
+	{ fake_free, WIRE_HOOK_FREE },
+	{ fake_calloc, WIRE_HOOK_CALLOC },
+	{ fake_realloc, WIRE_HOOK_REALLOC },
+	{ fake_posix_memalign, WIRE_HOOK_POSIX_MEMALIGN },
+};
+
+#define RING_BYTES (1u << 18)
+#define NRINGS 2
+
+static uint8_t *island, *state, *rings;
+static struct wire_ctl *ctl;
+static uint64_t thunk[H_COUNT];
+static uint64_t read_pos[NRINGS];
+
+#define h_malloc ((void *(*)(size_t))thunk[H_MALLOC])
+#define h_free ((void (*)(void *))thunk[H_FREE])
+#define h_calloc ((void *(*)(size_t, size_t))thunk[H_CALLOC])
+#define h_realloc ((void *(*)(void *, size_t))thunk[H_REALLOC])
+#define h_posix_memalign ((int (*)(void **, size_t, size_t))thunk[H_POSIX])
+
+static struct wire_slot *slots(void)
+{
+	return (struct wire_slot *)(state + WIRE_STATE_SLOTS);
+}
+
+static struct wire_slot *my_slot(void)
+{
+	uint64_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	for (unsigned i = 0; i < WIRE_SLOTS; i++)
+		if (slots()[i].tp == tp)
+			return &slots()[i];
+	return NULL;
+}
+
+static int setup(void **unused)
+{
+	(void)unused;
+	size_t blob = (size_t)(agent_blob_end - agent_blob), stride = sizeof(struct wire_ring) + RING_BYTES;
+
+	/* Near our own text: thunks reach 2 GiB. */
+	island = mmap((void *)(((uint64_t)fake_malloc & ~0xfffull) - (64 << 20)), 65536, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	state = mmap(NULL, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	rings = mmap(NULL, NRINGS * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(madvise(state, WIRE_STATE_BYTES, MADV_WIPEONFORK), 0);
+	memcpy(island, agent_blob, blob);
+
+	struct wire_island *is = (struct wire_island *)island;
+	assert_true(is->magic == WIRE_ISLAND_MAGIC);
+	assert_true(is->version == WIRE_VERSION);
+	assert_int_equal(is->code_bytes, blob);
+	is->ctl = (uint64_t)state;
+	is->rings = (uint64_t)rings;
+	is->ring_bytes = RING_BYTES;
+	is->ring_stride = stride;
+	is->nrings = NRINGS;
+	is->nonce = 0x123456789abcdef;
+	ctl = (struct wire_ctl *)state;
+	*ctl = (struct wire_ctl){ .magic = WIRE_CTL_MAGIC, .active = 1, .lease = ~0ull, .rate = 1,
+				  .pid = (uint32_t)getpid(), .may_syscall = 1, .max_stack = 4096, .seed = 42 };
+	memset(read_pos, 0, sizeof(read_pos));
+	uint64_t at = ((uint64_t)island + blob + 63) & ~63ull;
+	for (unsigned i = 0; i < H_COUNT; i++, at += HOOK_THUNK_MAX) {
+		struct hook_plan plan;
+		char reason[HOOK_REASON] = "";
+
+		if (!hook_plan(hooks[i].fn, HOOK_LOOK, 0, (uint64_t)hooks[i].fn, &plan, reason))
+			fail_msg("hook %u: %s", i, reason);
+		assert_true(hook_thunk(&plan, at, (uint64_t)island + is->entry[hooks[i].kind], hooks[i].kind,
+				       i, (uint8_t *)at, &thunk[i]));
+	}
+	assert_int_equal(mprotect(island, 65536, PROT_READ | PROT_EXEC), 0);
+	nested_malloc = h_malloc;
+	nested_free = h_free;
+	realloc_fails = false;
+	malloc_body_hook = NULL;
+	frees = 0;
+	return 0;
+}
+
+static int teardown(void **unused)
+{
+	(void)unused;
+	munmap(island, 65536);
+	munmap(state, WIRE_STATE_BYTES);
+	munmap(rings, NRINGS * (sizeof(struct wire_ring) + RING_BYTES));
+	return 0;
+}
+
+/* Next committed record of any ring, NULL if there is none. */
+static const struct wire_head *next_event(void)
+{
+	const struct wire_island *is = (const struct wire_island *)island;
+
+	for (unsigned i = 0; i < NRINGS; i++) {
+		struct wire_ring *r = (struct wire_ring *)(rings + i * is->ring_stride);
+
+		while (read_pos[i] < __atomic_load_n(&r->head, __ATOMIC_ACQUIRE)) {
+			uint8_t *at = (uint8_t *)(r + 1) + read_pos[i] % RING_BYTES;
+			uint64_t word = __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
+
+			if (word >> 32 != wire_tag(read_pos[i], is->nonce) || word & WIRE_BUSY)
+				break;
+			read_pos[i] += word & WIRE_SIZE_MASK;
+			r->tail = read_pos[i];
+			if (!(word & WIRE_PAD))
+				return (const struct wire_head *)at;
+		}
+	}
+	return NULL;
+}
+
+static const struct wire_alloc *expect_alloc(const void *p, size_t size)
+{
+	const struct wire_head *h = next_event();
+
+	assert_non_null(h);
+	assert_int_equal(h->kind, WIRE_ALLOC);
+	const struct wire_alloc *a = (const struct wire_alloc *)h;
+	assert_true(a->addr == (uint64_t)p);
+	assert_true(a->size == size);
+	return a;
+}
+
+static const struct wire_free *expect_free(const void *p, unsigned kind)
+{
+	const struct wire_head *h = next_event();
+
+	assert_non_null(h);
+	assert_int_equal(h->kind, kind);
+	assert_true(((const struct wire_free *)h)->addr == (uint64_t)p);
+	return (const struct wire_free *)h;
+}
+
+#define expect_nothing() assert_null(next_event())
+
+/* ---- tests ---- */
+
+static void test_exact(void **unused)
+{
+	(void)unused;
+	void *p = h_malloc(100);
+	const struct wire_alloc *a = expect_alloc(p, 100);
+	assert_true(a->rate == 1);
+	assert_int_equal(a->hook, H_MALLOC);
+	void *z = h_malloc(0);
+	expect_alloc(z, 0);
+	h_free(p);
+	assert_int_equal(frees, 1);
+	expect_free(p, WIRE_FREE);
+	h_free(p);			/* not live any more: not recorded, but passed on */
+	assert_int_equal(frees, 2);
+	h_free(NULL);
+	assert_int_equal(frees, 2);
+	expect_nothing();
+	assert_null(h_malloc(1ull << 41));	/* fails: nothing to record */
+	expect_nothing();
+	assert_int_equal(my_slot()->mark, 0);
+}
+
+static void test_nested(void **unused)
+{
+	(void)unused;
+	void *p = h_calloc(3, 100), *q = NULL, *r;
+	expect_alloc(p, 300);
+	assert_int_equal(h_posix_memalign(&q, 64, 70), 0);
+	expect_alloc(q, 70);
+	r = h_realloc(q, 200);		/* its own malloc and free aren't counted */
+	assert_int_equal(expect_free(q, WIRE_FREE)->h.flags, WIRE_F_REALLOC);
+	assert_true(expect_alloc(r, 200)->h.flags & WIRE_F_REALLOC);
+	expect_nothing();
+	assert_int_equal(my_slot()->nested, 3);
+	realloc_fails = true;
+	assert_null(h_realloc(r, 1000));
+	expect_free(r, WIRE_FREE);
+	expect_free(r, WIRE_UNFREE);
+	expect_nothing();
+	h_free(r);			/* its tag is there again */
+	expect_free(r, WIRE_FREE);
+	realloc_fails = false;
+	assert_null(h_realloc(p, 0));
+	expect_free(p, WIRE_FREE);
+	expect_nothing();
+	p = h_realloc(NULL, 7);
+	expect_alloc(p, 7);
+	expect_nothing();
+}
+
+/* The copy of the stack and the registers are those of the call. */
+static void test_stack(void **unused)
+{
+	(void)unused;
+	volatile uint64_t local[4] = { 0x1111, 0x2222, 0x3333, 0x4444 };
+	void *p = h_malloc(8);
+	const struct wire_alloc *a = expect_alloc(p, 8);
+
+	assert_true(a->h.flags & WIRE_F_NO_BOUNDS);
+	assert_true(a->stack_bytes >= 2048);
+	assert_true(a->regs.ip > (uint64_t)test_stack && a->regs.ip < (uint64_t)test_stack + 4096);
+	assert_true(a->regs.sp <= (uint64_t)local && (uint64_t)local < a->regs.sp + a->stack_bytes);
+	assert_memory_equal((const uint8_t *)(a + 1) + ((uint64_t)local - a->regs.sp), (void *)local,
+			    sizeof(local));
+	/* Bounds known: the copy ends where the stack does. */
+	my_slot()->stack_lo = a->regs.sp - 4096;
+	my_slot()->stack_hi = a->regs.sp + 64;
+	a = expect_alloc(h_malloc(8), 8);
+	assert_int_equal(a->stack_bytes, 64);
+	assert_int_equal(a->h.flags, 0);
+	ctl->max_stack = 32;
+	a = expect_alloc(h_malloc(8), 8);
+	assert_int_equal(a->stack_bytes, 32);
+	assert_int_equal(a->h.flags, WIRE_F_CUT);
+	/* Neither bounds nor system calls: to the end of the page. */
+	my_slot()->stack_hi = 0;
+	ctl->may_syscall = 0;
+	ctl->max_stack = 65536;
+	a = expect_alloc(h_malloc(8), 8);
+	assert_int_equal(a->stack_bytes, 4096 - a->regs.sp % 4096);
+	assert_int_equal(a->h.flags, WIRE_F_CUT | WIRE_F_NO_BOUNDS);
+	assert_true(local[3] == 0x4444);
+}
+
+/* Sum of weights must be the true bytes: one block of s stands for s / (1 - exp(-s/R)). */
+static void test_rate(void **unused)
+{
+	(void)unused;
+	static const size_t sizes[] = { 1, 16, 100, 1000, 5000, 40000, 0 };
+	const double rate = 4096;
+	double truth = 0, sum = 0, var = 0;
+	unsigned n = 0;
+
+	ctl->rate = 4096;
+	ctl->max_stack = 0;
+	for (unsigned i = 0; i < 200000; i++) {
+		size_t s = sizes[i % 7];
+		void *p = i % 3 ? h_malloc(s) : h_calloc(1, s);
+
+		truth += (double)s;
+		const struct wire_head *h = next_event();
+		if (!h)
+			continue;
+		const struct wire_alloc *a = (const struct wire_alloc *)h;
+		assert_true(a->size == s && a->addr == (uint64_t)p && a->rate == 4096 && s > 0);
+		double q = 1 - exp(-(double)s / rate);
+		sum += (double)s / q;
+		var += (double)s * (double)s * (1 - q) / (q * q);
+		n++;
+		expect_nothing();
+	}
+	assert_true(n > 1000);
+	assert_true(fabs(sum - truth) < 4 * sqrt(var));
+}
+
+/* A change of rate between draws: each event names the rate it was drawn with, no bias. */
+static void test_rate_change(void **unused)
+{
+	(void)unused;
+	double truth = 0, sum = 0, var = 0;
+
+	ctl->max_stack = 0;
+	for (unsigned i = 0; i < 300000; i++) {
+		size_t s = 48 + i % 100;
+
+		if (i % 50 == 0)
+			ctl->rate = i / 50 % 2 ? 20000 : 1000;
+		if (i % 70 == 0 && my_slot())
+			my_slot()->countdown = 0;	/* as heaptop does to make it effective */
+		h_malloc(s);
+		truth += (double)s;
+		const struct wire_head *h = next_event();
+		if (!h)
+			continue;
+		double q = 1 - exp(-(double)s / (double)((const struct wire_alloc *)h)->rate);
+		sum += (double)s / q;
+		var += (double)s * (double)s * (1 - q) / (q * q);
+	}
+	assert_true(fabs(sum - truth) < 4 * sqrt(var));
+}
+
+static void test_lease(void **unused)
+{
+	(void)unused;
+	void *p = h_malloc(10);
+	expect_alloc(p, 10);
+	ctl->lease = 0;
+	h_malloc(10);
+	h_free(p);
+	expect_nothing();
+	assert_int_equal(my_slot()->gap, 2);
+	ctl->lease = ~0ull;
+	for (unsigned i = 0; i < 40000; i++)
+		h_malloc(100);
+	assert_non_null(next_event());		/* comes back by itself */
+	while (next_event())
+		;
+	ctl->active = 0;
+	h_calloc(1, 10);
+	h_realloc(p, 1000);
+	expect_nothing();
+}
+
+static void test_ring_full(void **unused)
+{
+	(void)unused;
+	unsigned allocs = 0, kept = 0;
+	void *first[100];
+
+	ctl->max_stack = 64;
+	for (unsigned i = 0; i < 100; i++)
+		first[i] = h_malloc(16);
+	ctl->max_stack = 1024;
+	for (unsigned i = 0; i < 2000; i++)
+		h_malloc(16);
+	assert_true(my_slot()->dropped > 1000);
+	assert_int_equal(my_slot()->recorded + my_slot()->dropped, 2100);
+	for (unsigned i = 0; i < 100; i++)	/* frees have room of their own */
+		h_free(first[i]);
+	assert_int_equal(my_slot()->lost, 0);
+	for (const struct wire_head *h; (h = next_event()); allocs++)
+		kept += h->kind == WIRE_FREE;
+	assert_int_equal(kept, 100);
+	assert_int_equal(allocs, my_slot()->recorded);
+	for (unsigned i = 0; i < 5000; i++) {	/* round the end of the ring many times */
+		void *p = h_malloc(i % 50);
+		expect_alloc(p, i % 50);
+		h_free(p);
+		expect_free(p, WIRE_FREE);
+	}
+}
+
+static void *late_reader(void *stop)
+{
+	unsigned *n = stop;
+
+	while (!__atomic_load_n(&n[1], __ATOMIC_ACQUIRE)) {
+		const struct wire_head *h = next_event();
+		n[0] += h != NULL;
+	}
+	return NULL;
+}
+
+static void test_wait(void **unused)
+{
+	(void)unused;
+	unsigned n[2] = { 0, 0 };
+	pthread_t t;
+
+	ctl->wait = 1;
+	ctl->max_stack = 4096;
+	pthread_create(&t, NULL, late_reader, n);
+	for (unsigned i = 0; i < 3000; i++)
+		h_malloc(16);
+	__atomic_store_n(&n[1], 1, __ATOMIC_RELEASE);
+	pthread_join(t, NULL);
+	while (next_event())
+		n[0]++;
+	assert_int_equal(n[0], 3000);
+	assert_int_equal(my_slot()->dropped, 0);
+	/* With nobody there any more the wait ends when the lease does. */
+	ctl->lease = __rdtsc() + 100000000;
+	for (unsigned i = 0; i < 3000; i++)
+		h_malloc(16);
+	assert_true(my_slot()->waited > 0);
+}
+
+static void test_filter_overflow(void **unused)
+{
+	(void)unused;
+	void *p[WIRE_FILTER_WAYS + 2];
+
+	ctl->max_stack = 0;
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 2; i++) {	/* all in one bucket */
+		bump = 0x600000000000 + (uint64_t)i * (1u << 18);
+		p[i] = h_malloc(16);
+		expect_alloc(p[i], 16);
+		assert_int_equal(ctl->free_all, i >= WIRE_FILTER_WAYS);
+	}
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 2; i++) {
+		h_free(p[i]);
+		expect_free(p[i], WIRE_FREE);
+	}
+	expect_nothing();
+	bump = 0x700000000000;
+}
+
+/* Two addresses 8 bytes apart, or the same bucket bits: told apart. */
+static void test_filter_exact(void **unused)
+{
+	(void)unused;
+	ctl->max_stack = 0;
+	void *p = h_malloc(16);
+	expect_alloc(p, 16);
+	h_free((char *)p + 8);
+	h_free((char *)p + 16);
+	h_free((char *)p + (1u << 18));
+	h_free((char *)p + (1ull << 40));
+	expect_nothing();
+	h_free(p);
+	expect_free(p, WIRE_FREE);
+}
+
+static jmp_buf escape;
+static void jump_out(void)
+{
+	malloc_body_hook = NULL;
+	longjmp(escape, 1);
+}
+
+static __attribute__((noinline)) void *deeper(size_t n)
+{
+	volatile char room[2000];
+
+	room[0] = 1;
+	void *p = h_malloc(n);
+	return room[0] ? p : NULL;
+}
+
+/* A longjmp out of the allocator leaves a mark behind; it must not silence the thread. */
+static void test_stale_mark(void **unused)
+{
+	(void)unused;
+	malloc_body_hook = jump_out;
+	if (!setjmp(escape))
+		deeper(16);
+	assert_int_not_equal(my_slot()->mark, 0);
+	void *p = h_malloc(20);
+	expect_alloc(p, 20);
+	expect_nothing();
+	p = deeper(30);
+	expect_alloc(p, 30);
+}
+
+/* A forked child finds zeroes and goes straight through. */
+static void test_fork(void **unused)
+{
+	(void)unused;
+	void *p = h_malloc(10);
+	expect_alloc(p, 10);
+	pid_t pid = fork();
+	if (!pid) {
+		for (unsigned i = 0; i < 1000; i++)
+			h_free(h_malloc(100000));
+		h_free(p);
+		h_realloc(h_calloc(1, 2), 5);
+		_exit(frees == 1002 ? 0 : 1);
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	expect_nothing();
+}
+
+/* All registers but rax, r10 and r11 are as they were when the original runs and returns. */
+static void test_registers(void **unused)
+{
+	(void)unused;
+	for (unsigned round = 0; round < 2; round++) {
+		uint64_t in[6] = { 0, 2, 3, 4, 5, 6 }, out[6];
+
+		ctl->free_all = round;
+		__asm__ volatile("mov %[in], %%rax\n\tmov 0(%%rax), %%rdi\n\tmov 8(%%rax), %%rsi\n\t"
+				 "mov 16(%%rax), %%rdx\n\tmov 24(%%rax), %%rcx\n\tmov 32(%%rax), %%r8\n\t"
+				 "mov 40(%%rax), %%r9\n\t"
+				 "mov %[f], %%r10\n\tmov %%rsp, %%r12\n\tand $-16, %%rsp\n\tcall *%%r10\n\t"
+				 "mov %%r12, %%rsp\n\tmov %[out], %%rax\n\tmov %%rdi, 0(%%rax)\n\t"
+				 "mov %%rsi, 8(%%rax)\n\tmov %%rdx, 16(%%rax)\n\tmov %%rcx, 24(%%rax)\n\t"
+				 "mov %%r8, 32(%%rax)\n\tmov %%r9, 40(%%rax)\n\t"
+				 :: [in] "m"((uint64_t *){ in }), [f] "m"(thunk[H_FREE]), [out] "m"((uint64_t *){ out })
+				 : "rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
+		assert_memory_equal(in, out, sizeof(in));
+	}
+}
+
+#define THREADS 8
+#define ROUNDS 3000
+static void *churn(void *arg)
+{
+	for (unsigned i = 0; i < ROUNDS; i++)
+		h_free(h_malloc(16 + (size_t)arg));
+	return NULL;
+}
+
+static void test_threads(void **unused)
+{
+	(void)unused;
+	pthread_t t[THREADS];
+	unsigned n[2] = { 0, 0 };
+	pthread_t reader;
+
+	ctl->wait = 1;
+	ctl->max_stack = 64;
+	pthread_create(&reader, NULL, late_reader, n);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(uint64_t)i);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	__atomic_store_n(&n[1], 1, __ATOMIC_RELEASE);
+	pthread_join(reader, NULL);
+	while (next_event())
+		n[0]++;
+	assert_int_equal(n[0], 2 * THREADS * ROUNDS);
+	assert_int_equal(ctl->no_slot, 0);
+	assert_int_equal(ctl->free_all, 0);
+	/* Every tag was taken out again. */
+	for (unsigned i = 0; i < WIRE_FILTER_BYTES / 4; i++)
+		assert_int_equal(((uint32_t *)(state + WIRE_STATE_FILTER))[i], 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_exact), T(test_nested), T(test_stack), T(test_rate), T(test_rate_change),
+		T(test_lease), T(test_ring_full), T(test_wait), T(test_filter_overflow),
+		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
