@@ -1,0 +1,281 @@
+/* The heap model: what events do to tree, live table and traces; see heap.h. */
+#include "heap/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "heap/live.h"
+#include "heap/traces.h"
+#include "heap/tree.h"
+#include "heap/view.h"
+#include "heap/weight.h"
+#include "unwind/unwind.h"
+#include "wire/wire.h"
+
+#define TEMP_NS 10000000ull		/* freed sooner than this: temporary */
+#define MAX_POINTS 1000
+#define TREND_SECONDS 5.0
+#define TREND_STEP 0.2			/* seconds between the values kept for the trend */
+#define TREND_VALUES 64
+
+/* A realloc's free that may have to be undone. */
+struct undo {
+	uint64_t addr;		/* 0: none */
+	struct live_block block;
+	uint32_t node;		/* of its trace then */
+	bool temp;
+};
+
+struct heap {
+	struct tree *tree;
+	uint32_t max_nodes;
+	uint32_t merged_node;
+	struct traces traces;
+	struct live live;
+	struct weights weights;
+	uint32_t hints[WIRE_SLOTS];	/* the node the thread's last stack got */
+	struct undo undo[WIRE_SLOTS];
+	uint64_t now;			/* newest time seen */
+	uint64_t lost_frees, untracked;
+	uint64_t alloc_bytes;		/* estimated, since the start */
+	uint64_t seq;
+	struct view_point points[MAX_POINTS];
+	size_t npoints;
+	double point_step;		/* seconds between points; doubles when they are full */
+	struct { double time; uint64_t live; } trend[TREND_VALUES];
+	size_t ntrend;			/* values ever put; ring */
+	uint64_t stack[TREE_MAX_DEPTH];	/* scratch */
+};
+
+struct heap *heap_create(const struct heap_config *config)
+{
+	struct heap *heap = xcalloc(1, sizeof(*heap));
+	uint32_t max_traces = config && config->max_traces ? config->max_traces : HEAP_MAX_TRACES;
+	uint32_t max_live = config && config->max_live ? config->max_live : HEAP_MAX_LIVE;
+	const uint64_t merged = FRAME_MERGED;
+
+	if (max_traces > UINT32_MAX / 32)
+		max_traces = UINT32_MAX / 32;
+	heap->tree = tree_create();
+	heap->merged_node = tree_insert(heap->tree, &merged, 1, 0);
+	heap->max_nodes = max_traces * HEAP_NODES_PER_TRACE;
+	traces_init(&heap->traces, max_traces);
+	live_init(&heap->live, max_live);
+	weights_init(&heap->weights);
+	heap->point_step = 1;
+	return heap;
+}
+
+void heap_destroy(struct heap *heap)
+{
+	if (!heap)
+		return;
+	tree_destroy(heap->tree);
+	traces_deinit(&heap->traces);
+	live_deinit(&heap->live);
+	free(heap);
+}
+
+uint64_t heap_live_samples(const struct heap *heap)
+{
+	return heap->live.count;
+}
+
+uint64_t heap_alloc_bytes(const struct heap *heap)
+{
+	return heap->alloc_bytes;
+}
+
+/* End a tracked block. Returns whether it counts as temporary. */
+static bool block_end(struct heap *heap, const struct live_block *block, uint64_t time, bool lost)
+{
+	struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
+	bool temp = !lost && time >= block->time && time - block->time < TEMP_NS;
+
+	traces_free(&heap->traces, block->trace, &w, temp);
+	return temp;
+}
+
+/* The trace of a stack; with a pseudo frame outside if it isn't complete. */
+static uint32_t trace_of_stack(struct heap *heap, const uint64_t *addrs, size_t n, int why,
+			       uint32_t slot)
+{
+	uint32_t hint = slot < WIRE_SLOTS ? heap->hints[slot] : 0;
+
+	if (n > TREE_MAX_DEPTH - 1) {
+		n = TREE_MAX_DEPTH - 1;
+		why = UNWIND_END_DEPTH;
+	}
+	if (why < 0 || why >= UNWIND_END_COUNT)
+		why = UNWIND_END_BAD;
+	if (why != UNWIND_END_ROOT) {
+		if (n)
+			memcpy(heap->stack, addrs, n * sizeof(*addrs));
+		heap->stack[n++] = frame_addr(0, 1 + (uint64_t)why);
+		addrs = heap->stack;
+	}
+	uint32_t node;
+	if (tree_count(heap->tree) < heap->max_nodes)
+		node = tree_insert(heap->tree, addrs, n, hint);
+	else
+		node = tree_find(heap->tree, addrs, n, hint);
+	if (node == TREE_NONE)
+		return traces_merged(&heap->traces, heap->merged_node);
+	if (slot < WIRE_SLOTS)
+		heap->hints[slot] = node;
+	return traces_of_node(&heap->traces, node, heap->merged_node);
+}
+
+static void see(struct heap *heap, uint64_t time, uint32_t slot)
+{
+	if (time > heap->now)
+		heap->now = time;
+	if (slot < WIRE_SLOTS)
+		heap->undo[slot].addr = 0;
+}
+
+void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
+		uint32_t slot, const uint64_t *addrs, size_t n, int why)
+{
+	see(heap, time, slot);
+	if (!addr)
+		return;
+	struct live_block *old = live_find(&heap->live, addr);
+	if (old) {
+		heap->lost_frees++;
+		block_end(heap, old, time, true);
+		live_remove(&heap->live, old);
+	}
+	if (heap->live.count >= heap->live.max) {
+		/* its free would not be noticed: leave it out of every sum */
+		heap->untracked++;
+		return;
+	}
+	struct live_block block = {
+		.addr = addr,
+		.size = size,
+		.time = time,
+		.trace = trace_of_stack(heap, addrs, n, why, slot),
+		.rate = weights_rate(&heap->weights, rate),
+		.slot = (uint16_t)slot,
+	};
+	struct heap_weight w = weights_of(&heap->weights, size, block.rate);
+	live_put(&heap->live, &block);
+	traces_alloc(&heap->traces, block.trace, &w, time);
+	heap->alloc_bytes += w.bytes;
+}
+
+void heap_free(struct heap *heap, uint64_t addr, uint64_t time, uint32_t slot, bool by_realloc)
+{
+	see(heap, time, slot);
+	struct live_block *block = live_find(&heap->live, addr);
+	if (!block)
+		return;
+	bool temp = block_end(heap, block, time, false);
+	if (by_realloc && slot < WIRE_SLOTS)
+		heap->undo[slot] = (struct undo){
+			.addr = addr,
+			.block = *block,
+			.node = heap->traces.items[block->trace].node,
+			.temp = temp,
+		};
+	live_remove(&heap->live, block);
+}
+
+void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
+{
+	if (slot >= WIRE_SLOTS || !addr || heap->undo[slot].addr != addr)
+		return;
+	struct undo *undo = &heap->undo[slot];
+	undo->addr = 0;
+	struct live_block *block = &undo->block;
+	if (live_find(&heap->live, addr) || heap->live.count >= heap->live.max)
+		return;
+	/* nothing held its trace: it may have been merged, and its record been given away since */
+	if (heap->traces.items[block->trace].node != undo->node)
+		block->trace = traces_merged(&heap->traces, heap->merged_node);
+	struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
+	if (heap->traces.items[block->trace].s.free_bytes < w.bytes)
+		return;
+	live_put(&heap->live, block);
+	traces_unfree(&heap->traces, block->trace, &w, undo->temp, heap->now);
+}
+
+/* ---- publishing ---- */
+
+static void add_point(struct heap *heap, double seconds, uint64_t rss, float alloc_bps)
+{
+	if (heap->npoints
+	    && seconds < heap->points[heap->npoints - 1].time + heap->point_step * 0.95)
+		return;
+	if (heap->npoints == MAX_POINTS) {
+		for (size_t i = 0; i < MAX_POINTS / 2; i++)
+			heap->points[i] = heap->points[2 * i];
+		heap->npoints = MAX_POINTS / 2;
+		heap->point_step *= 2;
+	}
+	heap->points[heap->npoints++] = (struct view_point){
+		.time = (float)seconds,
+		.live_bytes = heap->traces.live_bytes,
+		.rss = rss,
+		.alloc_bps = alloc_bps,
+	};
+}
+
+/* Growth a second since the newest value that is at least TREND_SECONDS old, or the oldest. */
+static float trend(struct heap *heap, double seconds)
+{
+	uint64_t live = heap->traces.live_bytes;
+	size_t kept = heap->ntrend < TREND_VALUES ? heap->ntrend : TREND_VALUES;
+	float ret = 0;
+
+	for (size_t k = 1; k <= kept; k++) {
+		size_t i = (heap->ntrend - k) % TREND_VALUES;
+		double dt = seconds - heap->trend[i].time;
+		if (dt < 0.5 && k < kept)
+			continue;
+		if (dt >= 0.5)
+			ret = (float)(((double)live - (double)heap->trend[i].live) / dt);
+		if (dt >= TREND_SECONDS)
+			break;
+	}
+	if (!kept || seconds >= heap->trend[(heap->ntrend - 1) % TREND_VALUES].time + TREND_STEP) {
+		heap->trend[heap->ntrend % TREND_VALUES].time = seconds;
+		heap->trend[heap->ntrend % TREND_VALUES].live = live;
+		heap->ntrend++;
+	}
+	return ret;
+}
+
+struct view *heap_publish(struct heap *heap, const struct view_info *info, uint64_t time)
+{
+	struct view *view = view_create();
+	struct timespec wall;
+
+	if (time > heap->now)
+		heap->now = time;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	view->seq = ++heap->seq;
+	view->time = (double)time / 1e9;
+	view->wall_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
+	view_info_copy(&view->info, info);
+	view->info.untracked += heap->untracked;
+	view->tree = tree_ref(heap->tree);
+	view->nnodes = tree_count(heap->tree);
+	view->traces = xcalloc(heap->traces.n, sizeof(*view->traces));
+	view->ntraces = traces_publish(&heap->traces, time, view->nnodes, view->traces);
+	for (size_t i = 0; i < view->ntraces; i++)
+		trace_stats_add(&view->totals.s, &view->traces[i].s);
+	view->totals.lost_frees = heap->lost_frees;
+	view->totals.peak_time = (float)((double)heap->traces.peak_time / 1e9);
+	view->totals.tree = tree_stats(heap->tree);
+	view->totals.merged = heap->traces.merged;
+	view->totals.trend_bps = trend(heap, view->time);
+	add_point(heap, view->time, info->rss, view->totals.s.alloc_bps);
+	view->npoints = heap->npoints;
+	view->points = xcalloc(heap->npoints, sizeof(*view->points));
+	memcpy(view->points, heap->points, heap->npoints * sizeof(*view->points));
+	return view;
+}

@@ -1,0 +1,75 @@
+/*
+ * The heap model of one process: which trace holds how much. Fed with allocations and frees
+ * in the order of their time; publishes immutable views. Never an event log: memory is bounded
+ * by live tracked blocks and distinct traces. One thread: the collector.
+ *
+ * Sampling weights (design, section 3). A block of s bytes met by sampling at mean interval R
+ * stands for w = 1 / (1 - exp(-s/R)) blocks (Horvitz-Thompson: the inverse of the chance that
+ * a Poisson process of rate 1/R over the bytes hits the block at least once); R <= 1: w = 1.
+ * Weights are applied per block before anything is summed. Sums are integers (bytes; blocks in
+ * 1/1024), so that what a free takes away is exactly what the allocation added. The variance of
+ * the estimate is summed too: (s*w)^2 * (1 - 1/w) a block, from which standard errors come.
+ */
+#ifndef HEAPTOP_HEAP_HEAP_H
+#define HEAPTOP_HEAP_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct heap;
+struct view;
+struct view_info;
+
+struct heap_config {
+	uint32_t max_traces;	/* beyond this, stacks are merged into FRAME_MERGED; 0: default */
+	uint32_t max_live;	/* tracked live blocks at most; 0: default. Beyond: counted, not
+				 * tracked */
+};
+
+/*
+ * The ceiling: HEAP_MAX_TRACES traces of 216 bytes (113 MB, and in each view that is held 71 MB),
+ * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 3/4
+ * full (512 MB). When the traces are used up, those without live blocks that were idle longest are merged
+ * into one, FRAME_MERGED; if there are none, new stacks go there at once.
+ */
+#define HEAP_MAX_TRACES (1u << 19)
+#define HEAP_MAX_LIVE (12u << 20)
+#define HEAP_NODES_PER_TRACE 16u
+
+struct heap *heap_create(const struct heap_config *config);
+void heap_destroy(struct heap *heap);	/* published views stay valid until unref'ed */
+
+/*
+ * One allocation. addrs: frame_addr() values innermost first (at most n), `complete` false if the
+ * stack's outer end is missing because of `why` (an unwind_end value). slot: the thread's slot
+ * index, for the per-thread hint. time: ns since the start. rate: as in wire_alloc. A live block
+ * already at `addr` was freed unseen: it is ended first (counted in view_totals.lost_frees).
+ */
+void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
+		uint32_t slot, const uint64_t *addrs, size_t n, int why);
+
+/* One free; unknown addresses are ignored (unsampled or older blocks). by_realloc: keep what is
+ * needed to undo it for this slot until the slot's next event. */
+void heap_free(struct heap *heap, uint64_t addr, uint64_t time, uint32_t slot, bool by_realloc);
+/* The realloc failed: undo this slot's last heap_free(by_realloc) of addr. */
+void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot);
+
+/*
+ * Publish: compute rates since the last publish and freeze a view. `info` is copied (its strings
+ * too). The caller owns the reference returned.
+ */
+struct view *heap_publish(struct heap *heap, const struct view_info *info, uint64_t time);
+
+/* Current totals without publishing: tracked live blocks, bytes allocated since the start. */
+uint64_t heap_live_samples(const struct heap *heap);
+uint64_t heap_alloc_bytes(const struct heap *heap);
+
+/* The weight of a block: bytes and blocks (1/1024) it stands for, and its variance (bytes^2). */
+struct heap_weight {
+	uint64_t bytes, blocks_q10;
+	double variance;
+};
+struct heap_weight heap_weigh(uint64_t size, uint64_t rate);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * The live table: address -> the tracked block there. Open addressing with linear probing, 32
+ * bytes an entry, at most 3/4 full; an entry is removed by shifting its followers back, so there are no
+ * tombstones and a table that once was full is as quick as a new one. Grows by doubling, up to
+ * `max` blocks (44 to 85 bytes a block while it grows). The collector thread.
+ */
+#ifndef HEAPTOP_HEAP_LIVE_H
+#define HEAPTOP_HEAP_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct live_block {
+	uint64_t addr;		/* 0: no block */
+	uint64_t size;		/* bytes asked for */
+	uint64_t time;		/* of the allocation, ns since the start */
+	uint32_t trace;		/* index of its trace */
+	uint16_t rate;		/* index of its sampling interval, see weight.h */
+	uint16_t slot;		/* of the thread that allocated it */
+};
+_Static_assert(sizeof(struct live_block) == 32, "the stated bound");
+
+struct live {
+	struct live_block *blocks;
+	size_t nslots;		/* power of two */
+	size_t count, max;
+};
+
+void live_init(struct live *live, size_t max);
+void live_deinit(struct live *live);
+
+/* The block at addr or NULL; valid until the next put or remove. */
+struct live_block *live_find(struct live *live, uint64_t addr);
+/* Add a block whose address isn't in the table yet and isn't 0. False: the table is at its bound. */
+bool live_put(struct live *live, const struct live_block *block);
+/* Take out a block that live_find gave. */
+void live_remove(struct live *live, struct live_block *block);
+
+#endif

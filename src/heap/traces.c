@@ -1,0 +1,252 @@
+/* Statistics per trace; see traces.h. */
+#include "heap/traces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define WINDOW_STEP 1000000000ull	/* a base is taken once a second */
+#define WINDOW_MIN 1500000000ull	/* and used when it is older than this */
+#define RATE_MIN 50000000ull		/* no rate is told from less than 50 ms */
+
+void traces_init(struct traces *traces, uint32_t max)
+{
+	*traces = (struct traces){ .max = max };
+}
+
+void traces_deinit(struct traces *traces)
+{
+	free(traces->items);
+	free(traces->of_node);
+	free(traces->spare);
+}
+
+static void settle(struct traces *traces, struct trace *trace)
+{
+	if (trace->peak_epoch == traces->epoch)
+		return;
+	trace->s.peak_bytes = trace->s.live_bytes;
+	trace->s.peak_q10 = trace->s.live_q10;
+	trace->peak_epoch = traces->epoch;
+}
+
+static uint32_t trace_add(struct traces *traces, uint32_t node)
+{
+	uint32_t i;
+
+	if (traces->nspare) {
+		i = traces->spare[--traces->nspare];
+	} else {
+		VEC_GROW(traces->items, traces->n, traces->cap);
+		i = (uint32_t)traces->n++;
+	}
+	/* it held nothing at the newest maximum */
+	traces->items[i] = (struct trace){ .node = node, .peak_epoch = traces->epoch };
+	traces->of_node[node] = i + 1;
+	return i;
+}
+
+static void node_room(struct traces *traces, uint32_t node)
+{
+	if (node < traces->of_node_cap)
+		return;
+	size_t cap = traces->of_node_cap ? traces->of_node_cap * 2 : 1024;
+	while (cap <= node)
+		cap *= 2;
+	traces->of_node = xreallocarray(traces->of_node, cap, sizeof(*traces->of_node));
+	memset(traces->of_node + traces->of_node_cap, 0,
+	       (cap - traces->of_node_cap) * sizeof(*traces->of_node));
+	traces->of_node_cap = cap;
+}
+
+uint32_t traces_merged(struct traces *traces, uint32_t merged_node)
+{
+	if (traces->merged < UINT32_MAX)
+		traces->merged++;
+	if (!traces->merged_trace) {
+		/* one more than `max`: it must always find room */
+		node_room(traces, merged_node);
+		uint32_t i = traces->of_node[merged_node];
+		traces->merged_trace = i ? i : trace_add(traces, merged_node) + 1;
+	}
+	return traces->merged_trace - 1;
+}
+
+static void base_add(struct trace_base *dst, const struct trace_base *src)
+{
+	dst->alloc_bytes += src->alloc_bytes;
+	dst->alloc_q10 += src->alloc_q10;
+	dst->free_bytes += src->free_bytes;
+	dst->free_q10 += src->free_q10;
+}
+
+struct idle {
+	uint64_t touched;
+	uint32_t trace;
+};
+
+static int compare_idle(const void *pa, const void *pb)
+{
+	const struct idle *a = pa, *b = pb;
+
+	if (a->touched != b->touched)
+		return a->touched < b->touched ? -1 : 1;
+	return a->trace < b->trace ? -1 : a->trace > b->trace;
+}
+
+/*
+ * Merge the longer idle half of the traces without live blocks: no live entry refers to them.
+ * Costs a pass over all; so if it brought little, not again before many more stacks were given up.
+ */
+static void sweep(struct traces *traces, uint32_t merged_node)
+{
+	uint32_t into = traces_merged(traces, merged_node);
+	struct idle *idle = xcalloc(traces->n, sizeof(*idle));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < traces->n; i++)
+		if (i != into && !traces->items[i].s.live_samples)
+			idle[n++] = (struct idle){ traces->items[i].touched, i };
+	qsort(idle, n, sizeof(*idle), compare_idle);
+	size_t give_up = (n + 1) / 2;
+	struct trace *dst = &traces->items[into];
+	settle(traces, dst);
+	for (size_t k = 0; k < give_up; k++) {
+		struct trace *src = &traces->items[idle[k].trace];
+		settle(traces, src);
+		trace_stats_add(&dst->s, &src->s);
+		base_add(&dst->base[0], &src->base[0]);
+		base_add(&dst->base[1], &src->base[1]);
+		traces->of_node[src->node] = 0;
+		VEC_GROW(traces->spare, traces->nspare, traces->spare_cap);
+		traces->spare[traces->nspare++] = idle[k].trace;
+		if (traces->merged < UINT32_MAX)
+			traces->merged++;
+	}
+	free(idle);
+	traces->sweep_at = traces->merged > UINT32_MAX / 2 ? UINT32_MAX
+		: traces->merged + traces->max / 16;
+}
+
+uint32_t traces_of_node(struct traces *traces, uint32_t node, uint32_t merged_node)
+{
+	node_room(traces, node);
+	if (traces->of_node[node])
+		return traces->of_node[node] - 1;
+	if (traces->n >= traces->max && !traces->nspare) {
+		if (traces->merged >= traces->sweep_at)
+			sweep(traces, merged_node);
+		if (!traces->nspare)
+			return traces_merged(traces, merged_node);
+	}
+	return trace_add(traces, node);
+}
+
+static void live_grew(struct traces *traces, uint64_t time)
+{
+	if (traces->live_bytes <= traces->peak_bytes)
+		return;
+	traces->peak_bytes = traces->live_bytes;
+	traces->peak_time = time;
+	traces->epoch++;
+}
+
+void traces_alloc(struct traces *traces, uint32_t trace, const struct heap_weight *w, uint64_t time)
+{
+	struct trace *t = &traces->items[trace];
+
+	settle(traces, t);
+	t->touched = time;
+	t->s.alloc_bytes += w->bytes;
+	t->s.alloc_q10 += w->blocks_q10;
+	t->s.live_bytes += w->bytes;
+	t->s.live_q10 += w->blocks_q10;
+	t->s.live_var += w->variance;
+	t->s.alloc_var += w->variance;
+	t->s.samples++;
+	t->s.live_samples++;
+	traces->live_bytes += w->bytes;
+	live_grew(traces, time);
+}
+
+void traces_free(struct traces *traces, uint32_t trace, const struct heap_weight *w, bool temp)
+{
+	struct trace *t = &traces->items[trace];
+
+	settle(traces, t);
+	t->s.free_bytes += w->bytes;
+	t->s.free_q10 += w->blocks_q10;
+	t->s.live_bytes -= w->bytes;
+	t->s.live_q10 -= w->blocks_q10;
+	t->s.live_samples--;
+	/* a sum of doubles doesn't come back to exactly 0 by itself */
+	t->s.live_var -= w->variance;
+	if (!t->s.live_samples || t->s.live_var < 0)
+		t->s.live_var = 0;
+	if (temp) {
+		t->s.temp_bytes += w->bytes;
+		t->s.temp_q10 += w->blocks_q10;
+	}
+	traces->live_bytes -= w->bytes;
+}
+
+void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weight *w, bool temp,
+		   uint64_t time)
+{
+	struct trace *t = &traces->items[trace];
+
+	settle(traces, t);
+	t->s.free_bytes -= w->bytes;
+	t->s.free_q10 -= w->blocks_q10;
+	t->s.live_bytes += w->bytes;
+	t->s.live_q10 += w->blocks_q10;
+	t->s.live_samples++;
+	t->s.live_var += w->variance;
+	if (temp) {
+		t->s.temp_bytes -= w->bytes;
+		t->s.temp_q10 -= w->blocks_q10;
+	}
+	traces->live_bytes += w->bytes;
+	live_grew(traces, time);
+}
+
+/*
+ * Rates: two bases are kept, a second or more apart. The window goes back to the newer one if
+ * that is old enough (slow refresh), else to the older one: 1.5 to 2.5 s at the usual refresh rates.
+ */
+size_t traces_publish(struct traces *traces, uint64_t time, uint32_t nnodes, struct view_trace *out)
+{
+	size_t n = 0;
+	uint64_t since1 = time > traces->base_time[1] ? time - traces->base_time[1] : 0;
+	int from = since1 >= WINDOW_MIN;
+	uint64_t dt = time > traces->base_time[from] ? time - traces->base_time[from] : 0;
+	double per_second = dt >= RATE_MIN ? 1e9 / (double)dt : 0;
+	bool rotate = since1 >= WINDOW_STEP;
+
+	for (uint32_t node = 0; node < nnodes && node < traces->of_node_cap; node++) {
+		if (!traces->of_node[node])
+			continue;
+		struct trace *t = &traces->items[traces->of_node[node] - 1];
+		const struct trace_base *base = &t->base[from];
+		settle(traces, t);
+		/* an undone free may lie before the base: then the difference is below 0 */
+		int64_t freed = (int64_t)(t->s.free_bytes - base->free_bytes);
+		int64_t frees = (int64_t)(t->s.free_q10 - base->free_q10);
+		t->s.alloc_bps = (float)((double)(t->s.alloc_bytes - base->alloc_bytes) * per_second);
+		t->s.alloc_cps = (float)((double)(t->s.alloc_q10 - base->alloc_q10) / 1024 * per_second);
+		t->s.free_bps = freed > 0 ? (float)((double)freed * per_second) : 0;
+		t->s.free_cps = frees > 0 ? (float)((double)frees / 1024 * per_second) : 0;
+		if (rotate) {
+			t->base[0] = t->base[1];
+			t->base[1] = (struct trace_base){ t->s.alloc_bytes, t->s.alloc_q10,
+							  t->s.free_bytes, t->s.free_q10 };
+		}
+		out[n++] = (struct view_trace){ .node = node, .s = t->s };
+	}
+	if (rotate) {
+		traces->base_time[0] = traces->base_time[1];
+		traces->base_time[1] = time;
+	}
+	return n;
+}

@@ -1,0 +1,72 @@
+/*
+ * Statistics per trace: which node of the tree has which record, what an allocation and a free
+ * do to it, the peak, rates over a window, and merging when the records are used up. The collector
+ * thread. heap.c decides what an event means; this only counts.
+ *
+ * The peak. Each trace must know what it held at the moment the *process* held most, and that
+ * moment is found only in hindsight, at every new maximum, so nothing may be done per trace then.
+ * An epoch counts the maxima. A trace's peak is right for the maximum number peak_epoch; if that
+ * isn't the newest, the trace hasn't changed since (every change settles it first), so its live
+ * bytes now are its live bytes then. Summed over any set of traces these are exact.
+ */
+#ifndef HEAPTOP_HEAP_TRACES_H
+#define HEAPTOP_HEAP_TRACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heap/heap.h"
+#include "heap/view.h"
+
+/* What rates are computed from: counters at the start of a window. */
+struct trace_base {
+	uint64_t alloc_bytes, alloc_q10, free_bytes, free_q10;
+};
+
+struct trace {
+	uint32_t node;
+	uint64_t touched;	/* time of its last allocation */
+	uint64_t peak_epoch;
+	struct trace_stats s;
+	struct trace_base base[2];	/* counters at times->base[] */
+};
+
+struct traces {
+	struct trace *items;
+	size_t n, cap;
+	uint32_t max;
+	uint32_t *of_node;	/* trace index + 1 by node id, 0: none */
+	size_t of_node_cap;
+	uint32_t *spare;	/* indices freed by merging */
+	size_t nspare, spare_cap;
+	uint32_t merged_trace;	/* index + 1 of the FRAME_MERGED trace, 0: not needed yet */
+	uint32_t merged;	/* traces and stacks given up */
+	uint32_t sweep_at;	/* value of `merged` at which another sweep may be worth it */
+	uint64_t live_bytes;	/* sum over all traces */
+	uint64_t peak_bytes;	/* its maximum */
+	uint64_t peak_time;
+	uint64_t epoch;
+	uint64_t base_time[2];	/* ns */
+};
+
+void traces_init(struct traces *traces, uint32_t max);
+void traces_deinit(struct traces *traces);
+
+/* The record of a node, made if need be. When no more may be made: that of node `merged_node`. */
+uint32_t traces_of_node(struct traces *traces, uint32_t node, uint32_t merged_node);
+/* The record for stacks that have no node of their own any more. */
+uint32_t traces_merged(struct traces *traces, uint32_t merged_node);
+
+void traces_alloc(struct traces *traces, uint32_t trace, const struct heap_weight *w,
+		  uint64_t time);
+void traces_free(struct traces *traces, uint32_t trace, const struct heap_weight *w, bool temp);
+/* Exactly undoes traces_free. */
+void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weight *w, bool temp,
+		   uint64_t time);
+
+/* Copy all records into out (room for `n`) in the order of their nodes, peaks and rates filled in. */
+size_t traces_publish(struct traces *traces, uint64_t time, uint32_t nnodes,
+		      struct view_trace *out);
+
+#endif

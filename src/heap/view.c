@@ -1,0 +1,78 @@
+/* Published views: lifetime and sums; see view.h. */
+#include "heap/view.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct view *view_create(void)
+{
+	struct view *view = xcalloc(1, sizeof(*view));
+
+	view->refs = 1;
+	return view;
+}
+
+struct view *view_ref(struct view *view)
+{
+	__atomic_add_fetch(&view->refs, 1, __ATOMIC_RELAXED);
+	return view;
+}
+
+void view_unref(struct view *view)
+{
+	if (!view || __atomic_sub_fetch(&view->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	for (size_t i = 0; i < view->info.nunhooked; i++) {
+		free(view->info.unhooked[i].name);
+		free(view->info.unhooked[i].module);
+		free(view->info.unhooked[i].reason);
+	}
+	free(view->info.unhooked);
+	free(view->info.command);
+	free(view->traces);
+	free(view->points);
+	tree_unref(view->tree);
+	free(view);
+}
+
+static char *copy_text(const char *s)
+{
+	return xstrdup(s ? s : "");
+}
+
+void view_info_copy(struct view_info *dst, const struct view_info *src)
+{
+	*dst = *src;
+	dst->command = copy_text(src->command);
+	dst->unhooked = NULL;
+	if (src->nunhooked)
+		dst->unhooked = xcalloc(src->nunhooked, sizeof(*dst->unhooked));
+	for (size_t i = 0; i < src->nunhooked; i++) {
+		dst->unhooked[i].name = copy_text(src->unhooked[i].name);
+		dst->unhooked[i].module = copy_text(src->unhooked[i].module);
+		dst->unhooked[i].reason = copy_text(src->unhooked[i].reason);
+	}
+}
+
+void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src)
+{
+	dst->alloc_bytes += src->alloc_bytes;
+	dst->alloc_q10 += src->alloc_q10;
+	dst->free_bytes += src->free_bytes;
+	dst->free_q10 += src->free_q10;
+	dst->live_bytes += src->live_bytes;
+	dst->live_q10 += src->live_q10;
+	dst->temp_bytes += src->temp_bytes;
+	dst->temp_q10 += src->temp_q10;
+	dst->peak_bytes += src->peak_bytes;
+	dst->peak_q10 += src->peak_q10;
+	dst->samples += src->samples;
+	dst->live_samples += src->live_samples;
+	dst->live_var += src->live_var;
+	dst->alloc_var += src->alloc_var;
+	dst->alloc_bps += src->alloc_bps;
+	dst->alloc_cps += src->alloc_cps;
+	dst->free_bps += src->free_bps;
+	dst->free_cps += src->free_cps;
+}

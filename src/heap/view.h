@@ -1,0 +1,120 @@
+/*
+ * A published view: what the model knew at one instant. Immutable, reference-counted, any thread.
+ * Screens, batch and exports all read views, so their numbers agree. A snapshot file read back is
+ * a view too.
+ */
+#ifndef HEAPTOP_HEAP_VIEW_H
+#define HEAPTOP_HEAP_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heap/tree.h"
+
+/* Block counts are in 1/1024 blocks while summed; this rounds for showing. */
+static inline uint64_t q10_round(uint64_t q)
+{
+	return (q + 512) >> 10;
+}
+
+struct trace_stats {
+	uint64_t alloc_bytes, alloc_q10;	/* since the start */
+	uint64_t free_bytes, free_q10;
+	uint64_t live_bytes, live_q10;		/* = alloc - free */
+	uint64_t temp_bytes, temp_q10;		/* freed within 10 ms of their allocation */
+	uint64_t peak_bytes, peak_q10;		/* held at the moment of the process's peak: these
+						 * sum up to the peak over any set of traces */
+	uint64_t samples;			/* allocation events seen */
+	uint64_t live_samples;			/* of them still live */
+	double live_var, alloc_var;		/* variance of live_bytes, alloc_bytes; 0: exact */
+	float alloc_bps, alloc_cps;		/* bytes, calls a second, over the last ~2 s */
+	float free_bps, free_cps;
+};
+
+struct view_trace {
+	uint32_t node;		/* innermost frame's node in the tree */
+	struct trace_stats s;
+};
+
+struct view_point {		/* of the live graph, one a second or so */
+	float time;		/* seconds since the start */
+	uint64_t live_bytes, rss;
+	float alloc_bps;
+};
+
+enum view_state {
+	VIEW_RUNNING,
+	VIEW_PAUSED,		/* collection is off in the target */
+	VIEW_EXITED,		/* the program has ended; exit_code */
+	VIEW_DETACHED,
+	VIEW_SNAPSHOT,		/* read from a file */
+};
+
+/* A hook that couldn't be placed. */
+struct view_unhooked {
+	char *name, *module, *reason;
+};
+
+struct view_info {
+	int pid;
+	char *command;		/* sanitised */
+	enum view_state state;
+	int exit_code;
+	bool attached;		/* to a running process: older blocks are unknown */
+	bool exact;		/* exact mode asked for (-e) */
+	bool auto_rate;
+	uint64_t rate;		/* mean bytes between samples now; <= 1: every call */
+	float overhead;		/* measured: fraction of the target's CPU time, e.g. 0.018 */
+	uint64_t events;	/* handled */
+	uint64_t dropped;	/* events lost to full rings or abandoned */
+	uint64_t gap;		/* samples not recorded because heaptop was late */
+	uint64_t stacks, stacks_complete;	/* allocation events; those whose stack reached its root */
+	uint64_t ends[8];	/* allocation events by enum unwind_end */
+	uint64_t untracked;	/* live blocks beyond the table's bound, or calls of slotless threads */
+	uint64_t rss;		/* bytes */
+	uint32_t threads;
+	float pause;		/* seconds the target was stopped at attach */
+	uint32_t nhooks;	/* entry points hooked */
+	struct view_unhooked *unhooked;
+	size_t nunhooked;
+};
+
+struct view_totals {
+	struct trace_stats s;	/* peak_bytes: the peak */
+	uint64_t lost_frees;
+	float peak_time;	/* seconds since the start */
+	float trend_bps;	/* growth of live bytes a second, over the last ~5 s */
+	struct tree_stats tree;
+	uint32_t merged;	/* traces given up for the bound */
+};
+
+struct view {
+	int refs;		/* atomic; view_ref, view_unref */
+	uint64_t seq;		/* 1, 2, 3 … */
+	double time;		/* seconds since the start (attach or launch) */
+	int64_t wall_ns;	/* CLOCK_REALTIME of the view */
+	struct view_info info;	/* strings owned */
+	struct view_totals totals;
+	const struct tree *tree;	/* shared, reference held */
+	uint32_t nnodes;	/* nodes that may be read */
+	struct view_trace *traces;	/* ntraces, by ascending node */
+	size_t ntraces;
+	struct view_point *points;	/* oldest first, at most 1000 */
+	size_t npoints;
+};
+
+struct view *view_ref(struct view *view);
+void view_unref(struct view *view);	/* accepts NULL */
+
+/*
+ * An empty view with one reference, for those who fill one (heap_publish, the snapshot reader).
+ * view_info_copy copies the strings too; what dst held before is not freed.
+ */
+struct view *view_create(void);
+void view_info_copy(struct view_info *dst, const struct view_info *src);
+
+/* dst += src, field by field (rates and variances too; peaks add, see above). */
+void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src);
+
+#endif
