@@ -1,0 +1,679 @@
+/*
+ * One watched process, see session.h. The way of an event: probe drain -> on_event -> unwind ->
+ * frames -> heap. Everything else here is about getting in, keeping up with the target, and
+ * getting out.
+ */
+#include "collect/session.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/ticks.h"
+#include "collect/frames.h"
+#include "collect/rate.h"
+#include "elf/modules.h"
+#include "heap/heap.h"
+#include "heap/view.h"
+#include "probe/probe.h"
+#include "symbol/names.h"
+#include "target/target.h"
+#include "unwind/unwind.h"
+#include "wire/wire.h"
+
+#define RENEW_SECONDS 0.1	/* between renewals of the lease */
+#define CONTROL_SECONDS 0.1	/* between looks at the auto rate */
+#define USAGE_SECONDS 0.5	/* between readings of /proc/PID/stat */
+#define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
+#define MODULES_MISS_SECONDS 0.02	/* the same after an address no module holds */
+#define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
+#define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
+#define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
+
+struct session {
+	struct collect_config config;
+	struct target *target;
+	struct probe *probe;
+	struct modules *mods;
+	struct names *names;
+	struct unwinder *unwinder;
+	struct frames *frames;
+	struct heap *heap;
+	struct ticks_clock clock;
+	bool placed;		/* the probe is in the target */
+	bool ended, detached, paused;
+	bool auto_rate;
+	uint64_t rate;
+	double last_renew, last_control, last_usage, last_modules;
+	struct rate_control control;
+	double pause_seconds;	/* the target was stopped to get in */
+	double start;		/* hooks were placed, monotonic */
+	bool starting;		/* within START_SECONDS of it, and launched with the auto rate */
+
+	struct target_usage usage;
+	struct probe_stats stats;
+	uint64_t events, allocs;
+	uint64_t stacks, stacks_complete, ends[UNWIND_END_COUNT];
+
+	/* at the last control, for differences */
+	struct {
+		uint64_t events, allocs, cycles, bytes;
+		double cpu, self_cpu;
+	} before;
+	float overhead;
+	/* at the last look at the overhead shown, about a second apart */
+	struct {
+		double time, cpu;
+		uint64_t cycles;
+	} shown;
+
+	uint64_t pcs[WIRE_MAX_FRAMES * 2];
+	uint64_t addrs[WIRE_MAX_FRAMES * 2];
+};
+
+static double thread_cpu(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* ---- keeping up with the target's mappings ---- */
+
+static struct err *refresh_modules(struct session *s)
+{
+	bool changed = false;
+	struct err *err = target_refresh_modules(s->target, s->mods, &changed);
+
+	s->last_modules = monotonic_seconds();
+	if (!err && changed) {
+		unwinder_flush(s->unwinder);
+		frames_flush(s->frames);
+	}
+	return err;
+}
+
+/* An address outside all known modules: a library may just have been loaded. */
+static bool refresh_after_miss(struct session *s)
+{
+	if (s->ended || monotonic_seconds() - s->last_modules < MODULES_MISS_SECONDS)
+		return false;
+	struct err *err = refresh_modules(s);
+	bool ok = !err;
+	err_free(err);
+	return ok;
+}
+
+/* ---- events ---- */
+
+static size_t walk(struct session *s, const struct wire_alloc *a, enum unwind_end *why)
+{
+	const uint8_t *after = (const uint8_t *)(a + 1);
+	size_t n = a->nframes;
+
+	memcpy(s->pcs, after, n * sizeof(s->pcs[0]));
+	struct stack_copy stack = {
+		.addr = a->regs.sp,
+		.bytes = after + n * sizeof(s->pcs[0]),
+		.len = a->stack_bytes,
+	};
+	return n + unwinder_walk(s->unwinder, &a->regs, &stack, s->pcs + n,
+				 ARRAY_SIZE(s->pcs) - n, why);
+}
+
+static void on_alloc(struct session *s, const struct wire_alloc *a)
+{
+	enum unwind_end why = UNWIND_END_BAD;
+	size_t n = walk(s, a, &why);
+
+	if (why == UNWIND_END_NO_MODULE && refresh_after_miss(s))
+		n = walk(s, a, &why);
+	for (size_t i = 0; i < n; i++)
+		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
+	s->allocs++;
+	s->stacks++;
+	s->ends[why]++;
+	if (why == UNWIND_END_ROOT)
+		s->stacks_complete++;
+	heap_alloc(s->heap, a->addr, a->size, a->rate, ticks_to_ns(&s->clock, a->h.tsc), a->h.slot,
+		   s->addrs, n, why);
+}
+
+static void on_event(void *ctx, const struct wire_head *event)
+{
+	struct session *s = ctx;
+	const struct wire_free *f = (const struct wire_free *)event;
+
+	s->events++;
+	switch (event->kind) {
+	case WIRE_ALLOC:
+		on_alloc(s, (const struct wire_alloc *)event);
+		break;
+	case WIRE_FREE:
+		heap_free(s->heap, f->addr, ticks_to_ns(&s->clock, event->tsc), event->slot,
+			  event->flags & WIRE_F_REALLOC);
+		break;
+	case WIRE_UNFREE:
+		heap_unfree(s->heap, f->addr, event->slot);
+		break;
+	}
+}
+
+static size_t drain(struct session *s, bool last)
+{
+	if (!s->placed)
+		return 0;
+	return s->probe->ops->drain(s->probe, s->target, last, on_event, s);
+}
+
+/* ---- getting in ---- */
+
+/* Stop the target again and again until `again` is no longer true, letting it run in between. */
+static struct err *let_run_a_moment(struct session *s)
+{
+	struct err *err = target_resume(s->target);
+
+	if (err)
+		return err;
+	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	return target_stop(s->target);
+}
+
+/* A heaptop that was killed left its hooks: take them out first, or we would hook the hooks. */
+static struct err *clean_leftovers(struct session *s)
+{
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		size_t found = 0;
+		bool again = false;
+		struct err *err = probe_agent_cleanup(s->target, s->mods, &found, &again);
+		if (err)
+			return err;
+		if (found)
+			log_line("%zu hooks of an earlier heaptop taken out", found);
+		if (!again)
+			return NULL;
+		err = let_run_a_moment(s);
+		if (err)
+			return err;
+	}
+	log_line("memory of an earlier heaptop stays mapped: a thread was always inside");
+	return NULL;
+}
+
+static struct err *no_allocator(struct session *s)
+{
+	for (size_t i = 0; i < s->probe->nhooks; i++) {
+		if (s->probe->hooks[i].hooked)
+			return NULL;
+	}
+	const char *why = s->probe->nhooks ? s->probe->hooks[0].reason : NULL;
+	return err_new(ERR_UNSUPPORTED, "process %d has no allocator heaptop can hook%s%s: "
+		       "no module defines malloc in its symbol tables", (int)target_pid(s->target),
+		       why ? ": " : "", why ? why : "");
+}
+
+/* Target stopped, its modules known, probe prepared. */
+static struct err *place(struct session *s)
+{
+	struct err *err = s->probe->ops->place(s->probe, s->target);
+
+	/* a signal handler had interrupted a thread at an entry point: it goes on in a moment */
+	for (int i = 0; err && err->code == ERR_BUSY && i < PLACE_TRIES; i++) {
+		err_free(err);
+		err = let_run_a_moment(s);
+		if (!err)
+			err = s->probe->ops->place(s->probe, s->target);
+	}
+	if (err)
+		return err;
+	err = no_allocator(s);
+	if (err) {
+		bool again = false;
+		err_free(s->probe->ops->remove(s->probe, s->target, &again));
+		return err;
+	}
+	s->placed = true;
+	s->start = monotonic_seconds();
+	s->starting = s->auto_rate && !s->config.pid;
+	if (s->paused)
+		err = s->probe->ops->set_active(s->probe, s->target, false);
+	return err;
+}
+
+static struct err *hook_stopped_image(struct session *s)
+{
+	struct err *err = refresh_modules(s);
+
+	if (!err)
+		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
+	if (!err)
+		err = place(s);
+	return err;
+}
+
+static struct err *get_in_launched(struct session *s, int *ret_exit)
+{
+	struct err *err = target_launch(&s->config.launch, &s->target, ret_exit);
+
+	if (err)
+		return err;
+	*ret_exit = LAUNCH_FAILED;
+	err = hook_stopped_image(s);
+	if (!err)
+		err = target_resume(s->target);
+	if (err) {
+		/* nothing of the program has run yet: it isn't started without its profiler */
+		kill(target_pid(s->target), SIGKILL);
+	}
+	return err;
+}
+
+static struct err *get_in_attached(struct session *s, int *ret_exit)
+{
+	*ret_exit = 1;
+	struct err *err = target_check(s->config.pid);
+	if (err)
+		return err;
+	err = target_attach(s->config.pid, &s->target);
+	if (err)
+		return err;
+	/* symbols are looked up while the target runs; the second stop only places the hooks */
+	err = target_resume(s->target);
+	if (!err)
+		err = refresh_modules(s);
+	if (!err)
+		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
+	if (!err)
+		err = target_stop(s->target);
+	if (err)
+		return err;
+	err = clean_leftovers(s);
+	if (!err)
+		err = place(s);
+	struct err *resumed = target_resume(s->target);
+	s->pause_seconds = target_pause(s->target);
+	if (err) {
+		err_free(resumed);
+		return err;
+	}
+	return resumed;
+}
+
+static struct probe *make_probe(const struct session *s)
+{
+	return probe_agent_create(&(struct probe_config){
+		.rate = s->rate,
+		.exact = s->config.exact,
+		/* Many programs do most of their allocating when they start, and short ones nothing
+		 * else: those moments are recorded whole, at the price of some waiting. A running
+		 * process is never made to wait. */
+		.raise = s->auto_rate && s->config.pid,
+		.max_stack = s->config.max_stack,
+	});
+}
+
+struct err *session_open(const struct collect_config *config, struct session **ret, int *ret_exit)
+{
+	struct session *s = xcalloc(1, sizeof(*s));
+
+	s->config = *config;
+	s->auto_rate = config->auto_rate && !config->exact;
+	s->rate = config->exact ? 1 : config->rate;
+	s->paused = config->paused;
+	s->control = (struct rate_control){ .budget = config->budget, .rate = s->rate };
+	s->mods = modules_create();
+	s->unwinder = unwinder_create(s->mods);
+	s->frames = frames_create(s->mods);
+	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->probe = make_probe(s);
+	ticks_clock_init(&s->clock);
+	struct err *err = config->pid ? get_in_attached(s, ret_exit) : get_in_launched(s, ret_exit);
+	if (err) {
+		s->placed = false;
+		session_close(s);
+		return err;
+	}
+	s->names = names_create(s->mods);
+	*ret = s;
+	return NULL;
+}
+
+void session_close(struct session *s)
+{
+	if (!s)
+		return;
+	names_destroy(s->names);
+	s->probe->ops->destroy(s->probe);
+	target_destroy(s->target);
+	heap_destroy(s->heap);
+	frames_destroy(s->frames);
+	unwinder_destroy(s->unwinder);
+	modules_destroy(s->mods);
+	free(s);
+}
+
+/* ---- while it runs ---- */
+
+/* Overhead as shown: of everything recorded, over about a second. */
+static void update_overhead(struct session *s, double now)
+{
+	double cpu = s->usage.cpu - s->shown.cpu;
+	double ticks = (double)(s->stats.cycles - s->shown.cycles);
+
+	if (now - s->shown.time < 1 || cpu <= 0)
+		return;
+	s->overhead = (float)(ticks * s->clock.ns_per_tick * 1e-9 / cpu);
+	s->shown.time = now;
+	s->shown.cpu = s->usage.cpu;
+	s->shown.cycles = s->stats.cycles;
+}
+
+/* The agent has raised the rate by itself: go on from there. */
+static void follow_agent(struct session *s)
+{
+	if (s->auto_rate && s->stats.rate && s->stats.rate != s->rate)
+		s->rate = s->control.rate = s->stats.rate;
+}
+
+static void control_rate(struct session *s, double now)
+{
+	double seconds = now - s->last_control;
+	double cpu = s->usage.cpu - s->before.cpu;
+	double self = thread_cpu();
+	uint64_t events = s->events - s->before.events, allocs = s->allocs - s->before.allocs;
+	uint64_t bytes = heap_alloc_bytes(s->heap);
+	double ticks = (double)(s->stats.cycles - s->before.cycles);
+
+	s->last_control = now;
+	if (cpu > 0.02 && events) {
+		struct rate_sample sample = {
+			.seconds = seconds,
+			.overhead = ticks * s->clock.ns_per_tick * 1e-9 / cpu
+				* ((double)allocs / (double)events),
+			.alloc_bps = (double)(bytes - s->before.bytes) / seconds,
+			.events_ps = (double)allocs / seconds,
+			.collector_load = (self - s->before.self_cpu) / seconds
+				* ((double)allocs / (double)events),
+			.live_samples = heap_live_samples(s->heap),
+		};
+		uint64_t rate = rate_update(&s->control, &sample);
+		if (rate != s->rate) {
+			struct err *err = s->probe->ops->set_rate(s->probe, s->target, rate);
+			if (!err)
+				s->rate = rate;
+			err_free(err);
+		}
+	}
+	s->before.cpu = s->usage.cpu;
+	s->before.self_cpu = self;
+	s->before.events = s->events;
+	s->before.allocs = s->allocs;
+	s->before.cycles = s->stats.cycles;
+	s->before.bytes = bytes;
+}
+
+static void look_after(struct session *s)
+{
+	double now = monotonic_seconds();
+
+	if (now - s->last_renew >= RENEW_SECONDS && s->placed) {
+		/* ERR_GONE here is seen by target_poll too */
+		err_free(s->probe->ops->renew(s->probe, s->target));
+		s->last_renew = now;
+	}
+	if (s->starting && now - s->start > START_SECONDS) {
+		s->starting = false;
+		if (s->placed)
+			err_free(s->probe->ops->set_raise(s->probe, s->target, s->auto_rate));
+	}
+	if (now - s->last_usage >= (s->auto_rate ? CONTROL_SECONDS : USAGE_SECONDS)) {
+		target_usage(s->target, &s->usage);
+		if (s->placed)
+			s->probe->ops->stats(s->probe, s->target, &s->stats);
+		s->last_usage = now;
+		follow_agent(s);
+		update_overhead(s, now);
+	}
+	if (s->auto_rate && s->placed && !s->starting && now - s->last_control >= CONTROL_SECONDS)
+		control_rate(s, now);
+	if (now - s->last_modules >= MODULES_SECONDS) {
+		err_free(refresh_modules(s));
+		ticks_clock_refine(&s->clock);
+	}
+}
+
+/* The program has replaced itself: what was measured belongs to an image that is gone. */
+static struct err *on_exec(struct session *s)
+{
+	drain(s, true);
+	s->probe->ops->destroy(s->probe);
+	s->placed = false;
+	heap_destroy(s->heap);
+	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->probe = make_probe(s);
+	s->rate = s->control.rate = s->config.exact ? 1 : s->config.rate;
+	s->events = s->allocs = s->stacks = s->stacks_complete = 0;
+	memset(s->ends, 0, sizeof(s->ends));
+	memset(&s->stats, 0, sizeof(s->stats));
+	memset(&s->before, 0, sizeof(s->before));
+	memset(&s->shown, 0, sizeof(s->shown));
+	log_line("the program has executed %s: starting afresh", target_command(s->target));
+	struct err *err = hook_stopped_image(s);
+	if (err) {
+		/* a program without malloc, or 32-bit: it goes on, unwatched */
+		log_line("not hooked: %s", err->text);
+		err_free(err);
+	}
+	return target_resume(s->target);
+}
+
+static void on_end(struct session *s)
+{
+	while (drain(s, true))
+		;
+	if (s->placed)
+		s->probe->ops->stats(s->probe, s->target, &s->stats);
+	s->ended = true;
+}
+
+enum session_step session_step(struct session *s, struct err **ret_err)
+{
+	size_t n = drain(s, false);
+
+	look_after(s);
+	switch (target_poll(s->target)) {
+	case TARGET_EXEC:
+		*ret_err = on_exec(s);
+		return *ret_err ? SESSION_BROKEN : SESSION_BUSY;
+	case TARGET_EXITING:
+		target_usage(s->target, &s->usage);
+		err_free(refresh_modules(s));
+		drain(s, true);
+		if (s->placed)
+			s->probe->ops->stats(s->probe, s->target, &s->stats);
+		return SESSION_BUSY;
+	case TARGET_EXITED:
+		on_end(s);
+		return SESSION_ENDED;
+	case TARGET_NOTHING:
+		break;
+	}
+	return n || s->starting ? SESSION_BUSY : SESSION_IDLE;
+}
+
+/* ---- seeing ---- */
+
+static enum view_state view_state(const struct session *s)
+{
+	if (s->ended)
+		return VIEW_EXITED;
+	if (s->detached)
+		return VIEW_DETACHED;
+	return s->paused ? VIEW_PAUSED : VIEW_RUNNING;
+}
+
+struct view *session_publish(struct session *s)
+{
+	size_t nhooks = s->probe->nhooks, nun = 0;
+	struct view_unhooked *un = xcalloc(nhooks, sizeof(*un));
+
+	for (size_t i = 0; i < nhooks; i++) {
+		struct probe_hook *h = &s->probe->hooks[i];
+		if (h->hooked)
+			continue;
+		const struct module *mod = module_get(s->mods, h->module);
+		un[nun++] = (struct view_unhooked){
+			h->name, mod ? mod->name : (char *)"", h->reason,
+		};
+	}
+	struct view_info info = {
+		.pid = target_pid(s->target),
+		.command = (char *)target_command(s->target),
+		.state = view_state(s),
+		.exit_code = s->ended ? target_exit_code(s->target) : -1,
+		.attached = !target_is_launched(s->target),
+		.exact = s->config.exact,
+		.auto_rate = s->auto_rate,
+		.rate = s->rate,
+		.overhead = s->overhead,
+		.events = s->events,
+		.dropped = s->stats.dropped + s->stats.abandoned + s->stats.bad,
+		.gap = s->stats.gap,
+		.stacks = s->stacks,
+		.stacks_complete = s->stacks_complete,
+		.untracked = s->stats.no_slot,
+		.rss = s->usage.rss,
+		.threads = s->usage.threads,
+		.pause = (float)s->pause_seconds,
+		.nhooks = (uint32_t)(nhooks - nun),
+		.unhooked = un,
+		.nunhooked = nun,
+	};
+	_Static_assert(ARRAY_SIZE(info.ends) >= UNWIND_END_COUNT, "every end has its counter");
+	memcpy(info.ends, s->ends, sizeof(s->ends));
+	struct view *view = heap_publish(s->heap, &info, ticks_to_ns(&s->clock, ticks_now()));
+	free(un);
+	return view;
+}
+
+/* ---- getting out ---- */
+
+static struct err *take_out(struct session *s, bool *ret_left)
+{
+	bool again = true;
+
+	*ret_left = false;
+	for (int i = 0; again && i < REMOVE_TRIES; i++) {
+		if (i) {
+			struct err *err = let_run_a_moment(s);
+			if (err)
+				return err;
+		}
+		struct err *err = s->probe->ops->remove(s->probe, s->target, &again);
+		if (err)
+			return err;
+	}
+	*ret_left = again;
+	return NULL;
+}
+
+struct err *session_detach(struct session *s, char **ret_message)
+{
+	*ret_message = NULL;
+	if (s->ended || s->detached) {
+		return NULL;
+	}
+	struct err *err = target_stop(s->target);
+	if (err) {
+		if (err->code != ERR_GONE)
+			return err;
+		err_free(err);
+		on_end(s);
+		return NULL;
+	}
+	drain(s, true);
+	bool left = false;
+	if (s->placed) {
+		s->probe->ops->stats(s->probe, s->target, &s->stats);
+		err = take_out(s, &left);
+		if (!err)
+			err = s->probe->ops->verify(s->probe, s->target);
+	}
+	struct err *resumed = target_resume(s->target);
+	if (err) {
+		err_free(resumed);
+		if (err->code != ERR_GONE)
+			return err;
+		err_free(err);
+		on_end(s);
+		return NULL;
+	}
+	s->placed = false;
+	s->detached = true;
+	*ret_message = xasprintf("detached from %d: hooks removed, its code is identical to its "
+				 "files%s", (int)target_pid(s->target),
+				 left ? "; a thread was always inside, so some unused memory stays mapped"
+				 : "");
+	return resumed;
+}
+
+/* ---- commands ---- */
+
+void session_pause(struct session *s, bool paused)
+{
+	s->paused = paused;
+	if (s->placed && !s->ended)
+		err_free(s->probe->ops->set_active(s->probe, s->target, !paused));
+}
+
+void session_set_rate(struct session *s, uint64_t rate)
+{
+	if (s->config.exact || !s->placed || s->ended)
+		return;
+	s->auto_rate = !rate;
+	err_free(s->probe->ops->set_raise(s->probe, s->target, s->auto_rate && !s->starting));
+	if (!rate)
+		return;
+	struct err *err = s->probe->ops->set_rate(s->probe, s->target, rate);
+	if (!err)
+		s->rate = s->control.rate = rate;
+	err_free(err);
+}
+
+void session_signal(struct session *s, int sig)
+{
+	if (!s->ended)
+		kill(target_pid(s->target), sig);
+}
+
+int session_pidfd(const struct session *s)
+{
+	return s->ended ? -1 : target_pidfd(s->target);
+}
+
+int session_exit_code(const struct session *s)
+{
+	return s->ended && target_is_launched(s->target) ? target_exit_code(s->target) : -1;
+}
+
+pid_t session_pid(const struct session *s)
+{
+	return target_pid(s->target);
+}
+
+const struct modules *session_modules(const struct session *s)
+{
+	return s->mods;
+}
+
+struct names *session_names(const struct session *s)
+{
+	return s->names;
+}

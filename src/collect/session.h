@@ -1,0 +1,47 @@
+/*
+ * One watched process on the collector thread: target + probe + unwinder + model, from getting in
+ * to being out again. The steps, in order: session_open, session_step as often as possible (at
+ * least every 20 ms), session_detach or the target's own end, session_close.
+ */
+#ifndef HEAPTOP_COLLECT_SESSION_H
+#define HEAPTOP_COLLECT_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/collect.h"
+
+struct err;
+struct modules;
+struct names;
+struct session;
+struct view;
+
+struct err *session_open(const struct collect_config *config, struct session **ret, int *ret_exit);
+/* Accepts NULL. The target must have been detached from or have ended; views live on. */
+void session_close(struct session *s);
+
+enum session_step {
+	SESSION_IDLE,		/* nothing came */
+	SESSION_BUSY,		/* events came: step again soon */
+	SESSION_ENDED,		/* the program has ended and everything it recorded is in the model */
+	SESSION_BROKEN,		/* *ret_err says why; the target was let go */
+};
+enum session_step session_step(struct session *s, struct err **ret_err);
+
+struct view *session_publish(struct session *s);
+/* Remove every hook and let the target go on. *ret_message: what was found, for the user (malloc'ed). */
+struct err *session_detach(struct session *s, char **ret_message);
+
+void session_pause(struct session *s, bool paused);
+void session_set_rate(struct session *s, uint64_t rate);	/* 0: auto */
+void session_signal(struct session *s, int sig);
+
+/* For poll(2): becomes readable when the process ends; -1 if there is none. */
+int session_pidfd(const struct session *s);
+int session_exit_code(const struct session *s);
+pid_t session_pid(const struct session *s);
+const struct modules *session_modules(const struct session *s);
+struct names *session_names(const struct session *s);
+
+#endif
