@@ -1,0 +1,33 @@
+/*
+ * What a profile has no field for, as comments: state, mode, counters, the live graph, and what the
+ * integers of a sample can't say (fractions of blocks, variances, rates), so that a snapshot shows the
+ * same numbers as the screen did. One comment each, beginning with '#', which pprof doesn't print:
+ *
+ *	#heaptop rate 80000			a field of the view (numbers in hex; floats as their bits)
+ *	#heaptop command=./server --port 80	a text
+ *	#heaptop point <time> <live> <rss> <rate>
+ *	#heaptop sample <index> <12 numbers>	see meta_sample
+ */
+#ifndef HEAPTOP_EXPORT_META_H
+#define HEAPTOP_EXPORT_META_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "heap/view.h"
+
+typedef void (*meta_emit_fn)(void *ctx, const char *text);
+
+/* All comments of a view but those of samples. */
+void meta_write(const struct view *view, meta_emit_fn emit, void *ctx);
+/* The comment of sample `index`, if its numbers differ from what meta_defaults makes of its values. */
+void meta_write_sample(const struct trace_stats *s, size_t index, meta_emit_fn emit, void *ctx);
+
+/* Blocks from whole numbers, exact: what is true unless a comment says otherwise. */
+void meta_defaults(struct trace_stats *s, uint64_t alloc, uint64_t live, uint64_t temp,
+		   uint64_t peak);
+
+/* Take one comment; false if it is none of ours. samples: n of them, by index in the file. */
+bool meta_read(struct view *view, struct trace_stats *samples, size_t n, const char *text);
+
+#endif

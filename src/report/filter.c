@@ -1,0 +1,115 @@
+/*
+ * Which traces pass the filter. A node matches if one of its frame's functions does or its parent
+ * matches; parents come before children in the tree, so one pass in id order answers for all.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "report/internal.h"
+
+/* Bytes of a name that are matched: hostile symbols are long and regexec isn't quick. */
+#define INPUT_MAX 8192
+
+void filter_deinit(struct filter *filter)
+{
+	if (filter->pattern)
+		regfree(&filter->regex);
+	free(filter->pattern);
+	*filter = (struct filter){ 0 };
+}
+
+/* Smart case: capitals in the pattern count, but not those of classes like \W. */
+static bool has_capitals(const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '\\' && s[1])
+			s++;
+		else if (*s >= 'A' && *s <= 'Z')
+			return true;
+	}
+	return false;
+}
+
+struct err *report_set_filter(struct report *r, const char *pattern)
+{
+	struct filter filter = { 0 };
+
+	if (pattern && *pattern == '!') {
+		filter.exclude = true;
+		pattern++;
+	}
+	if (pattern && *pattern) {
+		int flags = REG_EXTENDED | REG_NOSUB | (has_capitals(pattern) ? 0 : REG_ICASE);
+		int code = regcomp(&filter.regex, pattern, flags);
+		if (code) {
+			char text[256];
+			regerror(code, &filter.regex, text, sizeof(text));
+			return err_new(ERR_BAD_INPUT, "filter '%s': %s", pattern, text);
+		}
+		filter.pattern = xstrdup(pattern);
+	}
+	filter_deinit(&r->filter);
+	r->filter = filter;
+	for (size_t i = 0; i < r->funcs.n; i++)
+		r->funcs.items[i].match = -1;
+	for (size_t i = 0; i < r->funcs.nframes; i++)
+		r->funcs.frames[i].match = -1;
+	sites_reset(r);
+	for (int i = 0; i < 2; i++) {
+		report_tree_destroy(r->trees[i]);
+		r->trees[i] = NULL;
+	}
+	if (r->view)
+		filter_apply(r);
+	return NULL;
+}
+
+static bool text_matches(const struct report *r, const char *text)
+{
+	if (!text || !*text)
+		return false;
+	if (strnlen(text, INPUT_MAX) < INPUT_MAX)
+		return !regexec(&r->filter.regex, text, 0, NULL, 0);
+	char *cut = xstrndup(text, INPUT_MAX);
+	bool ret = !regexec(&r->filter.regex, cut, 0, NULL, 0);
+	free(cut);
+	return ret;
+}
+
+static bool frame_matches(struct report *r, uint32_t node)
+{
+	report_node_frame(r, node);
+	struct frame *frame = &r->funcs.frames[r->node_frame[node]];
+
+	if (frame->match >= 0)
+		return frame->match;
+	bool matches = false;
+	for (uint32_t i = 0; i < frame->nfuncs && !matches; i++) {
+		struct func *func = &r->funcs.items[frame->funcs[i]];
+		if (func->match < 0)
+			func->match = text_matches(r, func->function)
+				|| text_matches(r, func->module);
+		matches = func->match || text_matches(r, frame_file(frame, i));
+	}
+	frame->match = matches;
+	return matches;
+}
+
+void filter_apply(struct report *r)
+{
+	const struct view *view = r->view;
+
+	free(r->passes);
+	r->passes = NULL;
+	if (!r->filter.pattern)
+		return;
+	bool *match = xcalloc(view->nnodes, sizeof(*match));
+	for (uint32_t id = 1; id < view->nnodes; id++)
+		match[id] = match[tree_get(view->tree, id).parent] || frame_matches(r, id);
+	r->passes = xcalloc(view->ntraces, sizeof(*r->passes));
+	for (size_t i = 0; i < view->ntraces; i++)
+		r->passes[i] = match[view->traces[i].node] != r->filter.exclude;
+	free(match);
+}

@@ -1,0 +1,151 @@
+/*
+ * View + names -> rows. What the screens, batch and exports all show, so that their numbers are
+ * the same numbers: sites (flat list) and the merged call tree, both directions. Unknown names
+ * show as module+offset until they are there. One report belongs to one thread; it keeps a cache
+ * from one view to the next (sites per node, history of each site's live bytes).
+ *
+ * A *site* is the innermost frame that is not an allocator or an allocation wrapper (operator
+ * new, std::allocator…, xmalloc, g_malloc, strdup, …; a rule list the user can extend). Frames
+ * of the tree are *functions* (with module): the different return addresses within a function merge,
+ * inlined functions are frames of their own.
+ */
+#ifndef HEAPTOP_REPORT_REPORT_H
+#define HEAPTOP_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heap/view.h"
+
+struct err;
+struct modules;
+struct names;
+struct report;
+
+enum report_value {
+	REPORT_LIVE_BYTES,	/* "live" */
+	REPORT_LIVE_BLOCKS,	/* "blocks" */
+	REPORT_ALLOC_BPS,	/* "rate": bytes a second */
+	REPORT_ALLOC_CPS,	/* "calls": calls a second */
+	REPORT_ALLOC_BYTES,	/* "alloc": since the start */
+	REPORT_ALLOC_BLOCKS,	/* "allocs" */
+	REPORT_TEMP_BLOCKS,	/* "temp" */
+	REPORT_PEAK_BYTES,	/* "peak": held at the process's peak */
+	REPORT_VALUES
+};
+/* Name for the command line ("live"), title for the screen ("live bytes"); -1 / NULL if unknown. */
+const char *report_value_name(enum report_value v);
+const char *report_value_title(enum report_value v);
+int report_value_parse(const char *name);
+double report_value_of(const struct trace_stats *s, enum report_value v);
+/* Is the value in bytes (else in blocks or calls)? per second? */
+bool report_value_is_bytes(enum report_value v);
+
+/* `wait`: batch and exports wait for every name; screens never do. `names` must outlive the
+ * report; NULL: all frames are shown as module+offset. */
+struct report *report_create(struct names *names, bool wait);
+void report_destroy(struct report *r);	/* accepts NULL */
+/* Where modules without any known name yet have their names from. Optional, borrowed. */
+void report_set_modules(struct report *r, const struct modules *mods);
+/* Look at another view (reference taken). Cheap if it is the same one and no name came in. */
+void report_set_view(struct report *r, struct view *view);
+const struct view *report_view(const struct report *r);
+/* Names came in since report_set_view that were missing then. */
+bool report_stale(const struct report *r);
+
+/*
+ * Filter: only traces with a frame or site whose function, file or module matches the extended
+ * regex (smart case: case counts if the pattern has capitals); "!re" excludes. NULL or "": none.
+ * ERR_BAD_INPUT with regerror's text for a malformed one (the old filter stays).
+ */
+struct err *report_set_filter(struct report *r, const char *pattern);
+/* Does trace `trace` (index into view->traces) pass the filter? */
+bool report_trace_passes(struct report *r, size_t trace);
+
+/* ---- sites ---- */
+#define REPORT_TREND 10
+struct report_site {
+	uint64_t id;		/* stable from view to view (also when the name comes in) */
+	const char *function;	/* full, demangled or module+offset; valid until the next report_set_view */
+	const char *file;	/* NULL if unknown */
+	uint32_t line;		/* 0 if the site's traces differ or it is unknown */
+	const char *module;
+	bool unknown;		/* no symbol */
+	struct trace_stats s;
+	double se;		/* standard error of live_bytes, bytes; 0: exact */
+	uint64_t trend[REPORT_TREND];	/* live bytes at the last views about 1 s apart, newest last */
+	uint32_t ntrend;
+};
+/* Sites sorted by `value`, largest first (reverse: smallest first); ties by id. The array and what
+ * it points to stay valid until the next report_sites or report_set_view. */
+const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
+				       size_t *ret_n);
+/* Sum over the sites shown (after the filter). */
+struct trace_stats report_total(struct report *r);
+
+/* ---- merged tree ---- */
+/*
+ * A tree is made of cells, created lazily as they are looked at. The path of functions from the
+ * root identifies a cell: `key` is a hash of it, stable from view to view, so that a screen can
+ * remember what was open. Top-down: root = all, then thread starts / main, … down to the site and
+ * wrappers. Inverted: root = all, then sites, then their callers outwards.
+ */
+struct report_cell {
+	uint64_t key;
+	uint64_t func_key;	/* same function in another place of the tree: same func_key */
+	const char *function;	/* "all" for the root */
+	const char *file;
+	uint32_t line;
+	const char *module;
+	bool unknown, inlined, pseudo;	/* pseudo: "[incomplete stack: …]" */
+	bool has_children;
+	uint32_t depth;
+	struct trace_stats total;	/* with everything below */
+	struct trace_stats self;	/* allocated by this function itself (zero if inverted and not a
+					 * stack's end) */
+};
+struct report_tree;
+/* Valid until report_set_view, report_set_filter; owned by the report. */
+struct report_tree *report_tree(struct report *r, bool inverted);
+const struct report_cell *report_tree_root(struct report_tree *t);
+/* Children of a cell by `value`, largest first. Array valid as long as the tree. */
+const struct report_cell *const *report_tree_children(struct report_tree *t,
+						      const struct report_cell *cell,
+						      enum report_value value, size_t *ret_n);
+const struct report_cell *report_tree_parent(struct report_tree *t, const struct report_cell *cell);
+
+/* ---- stacks ---- */
+struct report_frame {
+	const char *function, *file, *module;
+	uint32_t line;
+	bool inlined, unknown, pseudo;
+};
+/* The frames of trace `trace` (index into view->traces), innermost first, inlines expanded; site_index: which
+ * of them is the site. Array valid until the next call. */
+const struct report_frame *report_stack(struct report *r, size_t trace, size_t *ret_n,
+					size_t *ret_site);
+/* Index of the trace with most live bytes (or, if none is live, allocated bytes) of a site; SIZE_MAX if gone. */
+size_t report_site_trace(struct report *r, uint64_t site_id);
+/*
+ * The id a site has now. Ids survive a name's coming in, except where the name shows that two
+ * rows were one function: then the one's id ends, and this leads from it to the other's.
+ */
+uint64_t report_site_id(struct report *r, uint64_t site_id);
+
+/* ---- names ---- */
+/*
+ * Short form of a function name into buf (at most len bytes with NUL): template and function
+ * arguments elided to <…> and (), ABI tags and inline namespaces (std::__cxx11) folded.
+ * ascii: "..." for the ellipsis.
+ */
+void report_short_name(const char *function, char *buf, size_t len, bool ascii);
+
+/* Text of a pseudo frame (tree.h), whose address is 1..FRAME_PSEUDO_MAX; and back, 0 if it is none. */
+const char *report_pseudo_text(uint64_t addr);
+uint64_t report_pseudo_parse(const char *text);
+
+/* Add a wrapper rule: an extended regex over function names. */
+struct err *report_add_wrapper(struct report *r, const char *regex);
+
+#endif

@@ -1,0 +1,66 @@
+/* The values a row can be ordered and measured by; see report.h. */
+#include <string.h>
+
+#include "report/report.h"
+
+static const struct {
+	const char *name, *title;
+	bool bytes;
+} values[REPORT_VALUES] = {
+	[REPORT_LIVE_BYTES] = { "live", "live bytes", true },
+	[REPORT_LIVE_BLOCKS] = { "blocks", "live blocks", false },
+	[REPORT_ALLOC_BPS] = { "rate", "bytes allocated a second", true },
+	[REPORT_ALLOC_CPS] = { "calls", "allocations a second", false },
+	[REPORT_ALLOC_BYTES] = { "alloc", "bytes allocated", true },
+	[REPORT_ALLOC_BLOCKS] = { "allocs", "allocations", false },
+	[REPORT_TEMP_BLOCKS] = { "temp", "temporary allocations", false },
+	[REPORT_PEAK_BYTES] = { "peak", "bytes held at the peak", true },
+};
+
+const char *report_value_name(enum report_value v)
+{
+	return (unsigned)v < REPORT_VALUES ? values[v].name : NULL;
+}
+
+const char *report_value_title(enum report_value v)
+{
+	return (unsigned)v < REPORT_VALUES ? values[v].title : NULL;
+}
+
+int report_value_parse(const char *name)
+{
+	for (int v = 0; v < REPORT_VALUES; v++)
+		if (!strcmp(values[v].name, name))
+			return v;
+	return -1;
+}
+
+double report_value_of(const struct trace_stats *s, enum report_value v)
+{
+	switch (v) {
+	case REPORT_LIVE_BYTES:
+		return (double)s->live_bytes;
+	case REPORT_LIVE_BLOCKS:
+		return (double)s->live_q10 / 1024;
+	case REPORT_ALLOC_BPS:
+		return s->alloc_bps;
+	case REPORT_ALLOC_CPS:
+		return s->alloc_cps;
+	case REPORT_ALLOC_BYTES:
+		return (double)s->alloc_bytes;
+	case REPORT_ALLOC_BLOCKS:
+		return (double)s->alloc_q10 / 1024;
+	case REPORT_TEMP_BLOCKS:
+		return (double)s->temp_q10 / 1024;
+	case REPORT_PEAK_BYTES:
+		return (double)s->peak_bytes;
+	case REPORT_VALUES:
+		break;
+	}
+	return 0;
+}
+
+bool report_value_is_bytes(enum report_value v)
+{
+	return (unsigned)v < REPORT_VALUES && values[v].bytes;
+}
