@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# However heaptop ends, the terminal is as it was: settings, alternate screen, cursor, mouse, keypad,
+# colours. On a raw terminal (tests/lib/ptyrun), since an interactive shell repairs the settings.
+. "${abs_top_srcdir:-.}/tests/lib/tap.sh"
+need_ptrace
+ptyrun=$abs_top_builddir/tests/lib/ptyrun
+[ -x "$ptyrun" ] || bail_out "no ptyrun"
+tty=$VICTIMS/tty
+
+# on_screen NAME ARG...: ptyrun with these actions; a fresh notes file in $notes.
+on_screen() {
+  local name=$1
+  shift
+  if timeout -k 5 120 "$ptyrun" --timeout 20 "$@" 2>"$tmp/err" >"$tmp/out"; then
+    pass "$name"
+  else
+    fail "$name"
+    diag_file "$tmp/err" 40
+  fi
+}
+fresh() { notes=$(mktemp "$tmp/notes.XXXXXX"); }
+# The watched program must not outlive the test.
+reap() {
+  local pid
+  pid=$(sed -n 's/^ready //p' "$notes")
+  [ -n "$pid" ] && kill -KILL "$pid" 2>/dev/null
+  return 0
+}
+
+# the harness itself: it must see what a program leaves behind
+ok "the harness sees a clean terminal" "$ptyrun" --wait --check-restored -- true
+for left in '\033[?1049h' '\033[?25l' '\033[?1006h' '\033[1m' '\033='; do
+  if "$ptyrun" --wait --check-restored -- printf "$left" 2>/dev/null; then
+    fail "the harness sees $left"
+  else
+    pass "the harness sees $left"
+  fi
+done
+if "$ptyrun" --wait --check-restored -- stty -echo 2>/dev/null; then
+  fail "the harness sees stty -echo"
+else
+  pass "the harness sees stty -echo"
+fi
+
+for sig in HUP INT QUIT TERM SEGV ABRT BUS ILL FPE; do
+  fresh
+  on_screen "SIG$sig" --expect 'heaptop' --expect 'tty' --signal "$sig" \
+    --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
+  reap
+done
+for sig in SEGV ABRT; do
+  fresh
+  on_screen "SIG$sig ends it with 128 + n" --expect 'heaptop' --signal "$sig" --wait \
+    --status $((128 + $(kill -l $sig))) -- "$HEAPTOP" "$tty" tick "$notes" 100
+  reap
+done
+
+# q asks, since the program lives: k kills it, d lets it go
+fresh
+on_screen "q, kill" --expect 'heaptop' --send q --expect 'etach' --send k \
+  --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
+gone() { ! kill -0 "$1" 2>/dev/null; }
+ok "the program was killed" until_true 5 gone "$(sed -n 's/^ready //p' "$notes")"
+reap
+fresh
+on_screen "q, detach" --expect 'heaptop' --send q --expect 'etach' --send d \
+  --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
+pid=$(sed -n 's/^ready //p' "$notes")
+ticks() { grep -c tick "$notes"; }
+before=$(ticks)
+more() { [ "$(ticks)" -gt $((before + 5)) ]; }
+ok "the program goes on" until_true 10 more
+reap
+for key in '\^C' '\e[21~'; do
+  fresh
+  on_screen "$key quits too" --expect 'heaptop' --send "$key" --expect 'etach' --send k \
+    --wait --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
+  reap
+done
+
+# the program is killed: heaptop stays, and leaves as it should; with -x by itself
+fresh
+on_screen "the program is killed" --expect 'heaptop' \
+  --exec "kill -KILL \$(sed -n 's/^ready //p' '$notes')" --expect '■' --send q \
+  --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
+fresh
+on_screen "-x leaves with the program, and with its code" --wait --status 137 --check-restored -- \
+  "$HEAPTOP" -x sh -c 'sleep 0.5; kill -KILL $$'
+
+# attached
+fresh
+start "$tmp/ticking" "$tty" tick "$notes" 100
+wait_for "$notes" ready
+for sig in HUP INT TERM; do
+  on_screen "attached: SIG$sig" --expect 'heaptop' --signal "$sig" \
+    --wait --check-screen --check-restored -- "$HEAPTOP" -p "$started"
+  ok "and the program goes on" kill -0 "$started"
+done
+on_screen "attached: q" --expect 'heaptop' --send q --wait --check-screen --check-restored -- \
+  "$HEAPTOP" -p "$started"
+on_screen "the picker: q" --expect 'PID' --send '\e' --wait --check-screen --check-restored -- "$HEAPTOP"
+
+# other terminals, and a size that changes at every moment
+for term in screen tmux-256color linux vt100; do
+  infocmp "$term" >/dev/null 2>&1 || { skip "TERM=$term" "no such terminfo"; continue; }
+  on_screen "TERM=$term" --term "$term" --expect 'heaptop' --send q --wait --check-restored -- \
+    "$HEAPTOP" -p "$started"
+done
+on_screen "resized" --expect 'heaptop' --resize 40x10 --resize 1x1 --resize 200x60 --resize 80x24 \
+  --expect 'heaptop' --send q --wait --check-screen --check-restored -- "$HEAPTOP" -p "$started"
+
+# no screen: said in a line, nothing sent to the terminal
+if timeout 20 "$ptyrun" --term "" --wait --check-screen -- "$HEAPTOP" -n 1 -p "$started" 2>/dev/null; then
+  fail "without TERM no screen is opened"
+else
+  pass "without TERM no screen is opened"
+fi
+done_testing

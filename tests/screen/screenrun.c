@@ -1,0 +1,93 @@
+/*
+ * screenrun [OPTION]... SCRIPT: run a screen script (ui/script.c) on the made-up heap of
+ * tests/lib/fakeheap.c. No terminal, no process, the clock stands still: the same screens
+ * every time. LINES, COLUMNS and the locale count as for heaptop itself.
+ *
+ *	--rate BYTES	sampled at that rate (1: exact)
+ *	--steps N	seconds that have passed (20)
+ *	--hostile	names that try to break the screen
+ *	--ascii		no Unicode
+ *	--snapshot	as opened from a file
+ *	--attached, --dropped N
+ *	--keys		print the key table instead
+ */
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "heap/view.h"
+#include "tests/lib/fakeheap.h"
+#include "ui/ui.h"
+
+struct source {
+	struct fakeheap *heap;
+	struct view *view;
+};
+
+static struct view *source_view(void *ctx)
+{
+	return view_ref(((struct source *)ctx)->view);
+}
+
+static void source_save(void *ctx, const char *path)
+{
+	(void)ctx;
+	(void)path;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "rate", required_argument, NULL, 'r' }, { "steps", required_argument, NULL, 's' },
+		{ "hostile", no_argument, NULL, 'h' }, { "ascii", no_argument, NULL, 'a' },
+		{ "snapshot", no_argument, NULL, 'i' }, { "attached", no_argument, NULL, 'p' },
+		{ "dropped", required_argument, NULL, 'd' }, { "keys", no_argument, NULL, 'k' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct fakeheap_config config = { .rate = 1 };
+	struct ui_options ui = { .delay = 1, .title = "./sceneview --hd scene.json" };
+	unsigned steps = 20;
+	int opt, sig;
+
+	setlocale(LC_CTYPE, "");
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 'r': config.rate = strtoull(optarg, NULL, 10); break;
+		case 's': steps = (unsigned)atoi(optarg); break;
+		case 'h': config.hostile = true; break;
+		case 'a': ui.no_unicode = true; break;
+		case 'i': config.snapshot = true; break;
+		case 'p': config.attached = true; break;
+		case 'd': config.dropped = strtoull(optarg, NULL, 10); break;
+		case 'k': ui_print_keys(); return 0;
+		default: return 2;
+		}
+	}
+	if (optind + 1 != argc)
+		return 2;
+	ui.script = argv[optind];
+	struct source source = { .heap = fakeheap_create(&config) };
+	for (unsigned i = 0; i < steps; i++) {
+		view_unref(source.view);
+		fakeheap_step(source.heap);
+		source.view = fakeheap_view(source.heap);
+	}
+	if (!source.view)
+		source.view = fakeheap_view(source.heap);
+	struct ui_source ops = {
+		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot,
+	};
+	enum ui_leave leave;
+	struct err *err = ui_run(&ops, fakeheap_names(source.heap), NULL, &ui, &leave, &sig);
+	if (err)
+		fprintf(stderr, "%s\n", err->text);
+	int status = err ? 1 : 0;
+	err_free(err);
+	view_unref(source.view);
+	fakeheap_destroy(source.heap);
+	return status;
+}

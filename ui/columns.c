@@ -1,0 +1,202 @@
+/* See columns.h. */
+#include "ui/columns.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "ui/format.h"
+#include "ui/graph.h"
+
+#define FLAG_WIDTH 2	/* cursor or flag, and a blank */
+
+static const struct {
+	const char *title;
+	int width;
+	int value;		/* report value it shows, -1: none */
+} defs[COLUMN_IDS] = {
+	[COLUMN_VALUE] = { "", 7, -1 },
+	[COLUMN_LIVE] = { "LIVE", 7, REPORT_LIVE_BYTES },
+	[COLUMN_SELF] = { "SELF", 7, -1 },
+	[COLUMN_ERROR] = { "ERR", 4, -1 },
+	[COLUMN_PERCENT] = { "%", 5, -1 },
+	[COLUMN_RATE] = { "B/s", 7, REPORT_ALLOC_BPS },
+	[COLUMN_BLOCKS] = { "BLOCKS", 7, REPORT_LIVE_BLOCKS },
+	[COLUMN_AVERAGE] = { "AVG", 6, -1 },
+	[COLUMN_PEAK] = { "PEAK", 7, REPORT_PEAK_BYTES },
+	[COLUMN_ALLOCS] = { "ALLOCS", 7, REPORT_ALLOC_BLOCKS },
+	[COLUMN_TEMP] = { "TEMP%", 6, REPORT_TEMP_BLOCKS },
+	[COLUMN_TREND] = { "TREND", 5, -1 },
+};
+
+static const char *value_title(enum report_value v)
+{
+	static const char *const titles[REPORT_VALUES] = {
+		[REPORT_LIVE_BYTES] = "LIVE", [REPORT_LIVE_BLOCKS] = "BLOCKS",
+		[REPORT_ALLOC_BPS] = "B/s", [REPORT_ALLOC_CPS] = "CALL/s",
+		[REPORT_ALLOC_BYTES] = "ALLOC", [REPORT_ALLOC_BLOCKS] = "ALLOCS",
+		[REPORT_TEMP_BLOCKS] = "TEMP", [REPORT_PEAK_BYTES] = "PEAK",
+	};
+
+	return v < REPORT_VALUES ? titles[v] : "";
+}
+
+int columns_value(enum column_id id)
+{
+	return id < COLUMN_IDS ? defs[id].value : -1;
+}
+
+void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled)
+{
+	/* In the order in which they are given room, and the width the name keeps at least. Shown in
+	 * the order of the ids. */
+	static const struct {
+		enum column_id id;
+		int name_min;
+	} wishes[] = {
+		{ COLUMN_PERCENT, 18 }, { COLUMN_SELF, 24 }, { COLUMN_BLOCKS, 24 }, { COLUMN_RATE, 24 },
+		{ COLUMN_ERROR, 24 }, { COLUMN_TREND, 24 }, { COLUMN_PEAK, 56 }, { COLUMN_ALLOCS, 56 },
+		{ COLUMN_TEMP, 56 }, { COLUMN_AVERAGE, 60 },
+	};
+	bool shown[COLUMN_IDS] = { false };
+	int room = cols - FLAG_WIDTH - 2;
+
+	/* the value itself is always there, in front */
+	if (value == REPORT_LIVE_BYTES)
+		shown[COLUMN_LIVE] = true;
+	else
+		shown[COLUMN_VALUE] = true;
+	room -= defs[COLUMN_VALUE].width + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(wishes); i++) {
+		enum column_id id = wishes[i].id;
+		if ((id == COLUMN_SELF) != tree && (id == COLUMN_SELF || id == COLUMN_TREND))
+			continue;
+		if (id == COLUMN_ERROR && !sampled)
+			continue;
+		if (defs[id].value == (int)value && id != COLUMN_TEMP)
+			continue;	/* it is the first column already */
+		if (id == COLUMN_PERCENT && value != REPORT_LIVE_BYTES && !shown[COLUMN_LIVE] &&
+		    room - (defs[COLUMN_LIVE].width + 1) - (defs[id].width + 1) >= 24) {
+			shown[COLUMN_LIVE] = true;	/* what is held is always worth knowing */
+			room -= defs[COLUMN_LIVE].width + 1;
+		}
+		if (room - (defs[id].width + 1) < wishes[i].name_min)
+			break;
+		shown[id] = true;
+		room -= defs[id].width + 1;
+	}
+	l->n = 0;
+	int x = FLAG_WIDTH;
+	for (enum column_id id = 0; id < COLUMN_IDS; id++) {
+		if (!shown[id])
+			continue;
+		l->list[l->n].id = id;
+		l->list[l->n].x = x;
+		l->list[l->n].width = defs[id].width;
+		l->n++;
+		x += defs[id].width + 1;
+	}
+	l->name_x = x + 1;
+}
+
+void columns_heading(const struct columns *l, struct canvas *c, int y, int x, int cols,
+		     enum report_value value, bool reverse, const char *name_title)
+{
+	char text[24];
+
+	canvas_fill(c, y, x, cols, STYLE_HEADING, ' ');
+	for (size_t i = 0; i < l->n; i++) {
+		enum column_id id = l->list[i].id;
+		bool sorted = id == COLUMN_VALUE || (id == COLUMN_LIVE && value == REPORT_LIVE_BYTES);
+		const char *title = id == COLUMN_VALUE ? value_title(value) : defs[id].title;
+		snprintf(text, sizeof(text), "%s%s", title, !sorted ? "" : reverse ? "▲" : "▼");
+		int w = canvas_width(c, text);
+		/* the mark stands beyond the numbers' right edge, like a unit */
+		canvas_put(c, y, x + l->list[i].x + l->list[i].width - w + (sorted ? 1 : 0),
+			   sorted ? STYLE_HEADING_SORT : STYLE_HEADING, text);
+	}
+	canvas_put_max(c, y, x + l->name_x, cols - l->name_x, STYLE_HEADING, name_title);
+}
+
+static double average(const struct trace_stats *s)
+{
+	return s->live_q10 ? (double)s->live_bytes / (double)s->live_q10 * 1024 : 0;
+}
+
+void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style_t style,
+		  enum report_value value, const struct column_row *row, double whole)
+{
+	char buf[FORMAT_BUF];
+	const struct trace_stats *s = row->s;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const char *text = "";
+		int w = l->list[i].width, cx = x + l->list[i].x;
+		style_t st = style;
+		switch (l->list[i].id) {
+		case COLUMN_VALUE:
+			text = format_value(buf, report_value_of(s, value), value, w);
+			st |= STYLE_STRONG;
+			break;
+		case COLUMN_LIVE:
+			text = format_bytes(buf, s->live_bytes, w);
+			if (value == REPORT_LIVE_BYTES)
+				st |= STYLE_STRONG;
+			break;
+		case COLUMN_SELF:
+			if (row->self && report_value_of(row->self, value) > 0)
+				text = format_value(buf, report_value_of(row->self, value), value, w);
+			break;
+		case COLUMN_ERROR:
+			text = format_error(buf, row->se, (double)s->live_bytes, c->unicode);
+			st = STYLE_DIM;
+			break;
+		case COLUMN_PERCENT:
+			text = format_percent(buf, report_value_of(s, value), whole, w);
+			break;
+		case COLUMN_RATE:
+			if (s->alloc_bps >= 0.5f)
+				text = format_bytes(buf, format_clamp(s->alloc_bps + 0.5), w);
+			break;
+		case COLUMN_BLOCKS:
+			text = format_count(buf, q10_round(s->live_q10), w);
+			break;
+		case COLUMN_AVERAGE:
+			text = format_bytes(buf, format_clamp(average(s) + 0.5), w);
+			break;
+		case COLUMN_PEAK:
+			text = format_bytes(buf, s->peak_bytes, w);
+			break;
+		case COLUMN_ALLOCS:
+			text = format_count(buf, q10_round(s->alloc_q10), w);
+			break;
+		case COLUMN_TEMP:
+			if (s->temp_q10)
+				text = format_percent(buf, (double)s->temp_q10, (double)s->alloc_q10, w);
+			break;
+		case COLUMN_TREND: {
+			uint64_t max = 0;
+			if (row->ntrend < 2)
+				continue;	/* one point is no trend */
+			enum graph_kind kind = c->unicode ? GRAPH_BRAILLE : GRAPH_ASCII;
+			for (size_t k = 0; k < row->ntrend; k++)
+				if (row->trend[k] > max)
+					max = row->trend[k];
+			graph_draw(c, y, cx, 1, w, kind, style == STYLE_TEXT ? STYLE_GRAPH : style,
+				   row->trend, row->ntrend, max);
+			continue;
+		}
+		default:
+			break;
+		}
+		canvas_put_right(c, y, cx, w, st, text);
+	}
+}
+
+int columns_at(const struct columns *l, int x)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (x >= l->list[i].x - 1 && x <= l->list[i].x + l->list[i].width)
+			return l->list[i].id;
+	return -1;
+}

@@ -1,0 +1,51 @@
+/*
+ * The numbers in front of a name, in Sites and Tree: which columns fit a width, in what order they
+ * go when it is narrow, and how each is drawn. Pure.
+ */
+#ifndef HEAPTOP_UI_COLUMNS_H
+#define HEAPTOP_UI_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/report.h"
+#include "ui/canvas.h"
+
+enum column_id {
+	COLUMN_VALUE,		/* what is sorted by, if it has no column of its own */
+	COLUMN_LIVE, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_RATE, COLUMN_BLOCKS,
+	COLUMN_AVERAGE, COLUMN_PEAK, COLUMN_ALLOCS, COLUMN_TEMP, COLUMN_TREND,
+	COLUMN_IDS
+};
+
+struct columns {
+	struct {
+		enum column_id id;
+		int x, width;
+	} list[COLUMN_IDS];
+	size_t n;
+	int name_x;		/* where the names begin */
+};
+
+/* What one row's numbers come from. */
+struct column_row {
+	const struct trace_stats *s, *self;	/* self: NULL in Sites */
+	double se;				/* of live_bytes */
+	const uint64_t *trend;			/* or NULL */
+	size_t ntrend;
+};
+
+/* The columns for `cols` columns, sorted by `value`; tree: those of Tree. sampled: numbers are estimates. */
+void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled);
+void columns_heading(const struct columns *l, struct canvas *c, int y, int x, int cols,
+		     enum report_value value, bool reverse, const char *name_title);
+/* `whole`: what percents are of. */
+void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style_t style,
+		  enum report_value value, const struct column_row *row, double whole);
+/* The report value a column sorts by; -1: none. */
+int columns_value(enum column_id id);
+/* Column at screen column x - left edge, -1: none. */
+int columns_at(const struct columns *l, int x);
+
+#endif

@@ -1,0 +1,172 @@
+/* Boxes over the screen: the menu of values, and the question at quitting. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ui/modal.h"
+
+struct rect box_draw(struct canvas *c, int rows, int cols, const char *title)
+{
+	if (cols > c->cols)
+		cols = c->cols;
+	if (rows > c->rows)
+		rows = c->rows;
+	struct rect r = { (c->rows - rows) / 2, (c->cols - cols) / 2, rows, cols };
+
+	canvas_clip(c, r.y, r.x, rows, cols);
+	for (int y = 0; y < rows; y++)
+		canvas_fill(c, r.y + y, r.x, cols, STYLE_BOX, ' ');
+	if (rows >= 3 && cols >= 4) {
+		canvas_fill(c, r.y, r.x, cols, STYLE_BOX, 0x2500);
+		canvas_fill(c, r.y + rows - 1, r.x, cols, STYLE_BOX, 0x2500);
+		for (int y = 0; y < rows; y++) {
+			bool top = !y, bottom = y == rows - 1;
+			canvas_char(c, r.y + y, r.x, STYLE_BOX, top ? 0x250c : bottom ? 0x2514 : 0x2502);
+			canvas_char(c, r.y + y, r.x + cols - 1, STYLE_BOX, top ? 0x2510 : bottom ? 0x2518 : 0x2502);
+		}
+		canvas_put_max(c, r.y, r.x + 2, cols - 4, STYLE_BOX | STYLE_STRONG, title);
+		r = (struct rect){ r.y + 1, r.x + 2, rows - 2, cols - 4 };
+	}
+	canvas_clip(c, r.y, r.x, r.rows, r.cols);
+	return r;
+}
+
+/* ---- the menu of values ---- */
+
+struct menu {
+	struct modal modal;
+	int cursor;
+	struct rect inside;
+};
+
+static const char letters[REPORT_VALUES] = {
+	[REPORT_LIVE_BYTES] = 'l', [REPORT_LIVE_BLOCKS] = 'b', [REPORT_ALLOC_BPS] = 'r',
+	[REPORT_ALLOC_CPS] = 'c', [REPORT_ALLOC_BYTES] = 'a', [REPORT_ALLOC_BLOCKS] = 'n',
+	[REPORT_TEMP_BLOCKS] = 't', [REPORT_PEAK_BYTES] = 'p',
+};
+
+static void menu_draw(struct ui *ui, struct modal *modal)
+{
+	struct menu *m = (struct menu *)modal;
+	struct canvas *c = ui->canvas;
+	struct rect r = box_draw(c, REPORT_VALUES + 2, 34, " Sort by ");
+
+	m->inside = r;
+	/* a screen too low for all scrolls with the cursor */
+	int top = m->cursor >= r.rows ? m->cursor - r.rows + 1 : 0;
+	for (int i = 0; i < r.rows && top + i < REPORT_VALUES; i++) {
+		int v = top + i;
+		char text[64];
+		snprintf(text, sizeof(text), " %c  %-22s %s", letters[v], report_value_title(v),
+			 v == (int)ui->value ? (ui->reverse ? "▲" : "▼") : " ");
+		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (v == m->cursor ? STYLE_SELECTED : 0), text);
+	}
+	canvas_clip_all(c);
+}
+
+static bool menu_key(struct ui *ui, struct modal *modal, const struct key_event *ev)
+{
+	struct menu *m = (struct menu *)modal;
+
+	if (ev->key == UKEY_MOUSE) {
+		int row = ev->y - m->inside.y;
+		if (ev->button == MOUSE_LEFT && row >= 0 && row < m->inside.rows && row < REPORT_VALUES &&
+		    ev->x >= m->inside.x && ev->x < m->inside.x + m->inside.cols) {
+			int top = m->cursor >= m->inside.rows ? m->cursor - m->inside.rows + 1 : 0;
+			ui_set_value(ui, top + row, true);
+		}
+		return false;
+	}
+	for (int v = 0; v < REPORT_VALUES; v++)
+		if (ev->key == (unsigned char)letters[v]) {
+			ui_set_value(ui, v, true);
+			return false;
+		}
+	switch (action_of_key(ev->key, ui->screen)) {
+	case ACT_UP:
+		m->cursor = (m->cursor + REPORT_VALUES - 1) % REPORT_VALUES;
+		return true;
+	case ACT_DOWN:
+		m->cursor = (m->cursor + 1) % REPORT_VALUES;
+		return true;
+	case ACT_OPEN:
+		ui_set_value(ui, m->cursor, true);
+		return false;
+	case ACT_REDRAW:
+		ui->clear = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void destroy_plain(struct modal *m)
+{
+	free(m);
+}
+
+void sort_menu_open(struct ui *ui)
+{
+	struct menu *m = xcalloc(1, sizeof(*m));
+
+	m->modal = (struct modal){ .draw = menu_draw, .key = menu_key, .destroy = destroy_plain };
+	m->cursor = ui->value;
+	ui_set_modal(ui, &m->modal);
+}
+
+/* ---- quitting ---- */
+
+static void quit_draw(struct ui *ui, struct modal *modal)
+{
+	struct canvas *c = ui->canvas;
+	static const struct {
+		const char *key, *text;
+	} choices[] = {
+		{ "k", "Kill it" },
+		{ "d", "Detach: remove the hooks, let it run on" },
+		{ "c", "Cancel" },
+	};
+	struct rect r = box_draw(c, 6, 50, " The program still runs ");
+
+	(void)modal;
+	for (int i = 0; i < (int)ARRAY_SIZE(choices) && i < r.rows; i++) {
+		canvas_put(c, r.y + i, r.x, STYLE_BOX | STYLE_STRONG, choices[i].key);
+		canvas_put(c, r.y + i, r.x + 3, STYLE_BOX, choices[i].text);
+	}
+	canvas_clip_all(c);
+}
+
+static bool quit_key(struct ui *ui, struct modal *modal, const struct key_event *ev)
+{
+	(void)modal;
+	switch (ev->key) {
+	case 'k':
+		ui->leaving = true;
+		ui->leave = UI_LEAVE_KILL;
+		return false;
+	case 'd':
+		ui->leaving = true;
+		ui->leave = UI_LEAVE_DETACH;
+		return false;
+	case 'c':
+	case 'q':
+	case 'n':
+	case UKEY_ESC:
+	case UKEY_BACKSPACE:
+	case KEY_CTRL_('c'):
+		return false;
+	case UKEY_MOUSE:
+		return ev->button != MOUSE_RIGHT;
+	default:
+		return true;
+	}
+}
+
+void quit_open(struct ui *ui)
+{
+	struct modal *m = xcalloc(1, sizeof(*m));
+
+	*m = (struct modal){ .draw = quit_draw, .key = quit_key, .destroy = destroy_plain };
+	ui_set_modal(ui, m);
+}

@@ -1,0 +1,205 @@
+/* The pagers: help from the key table, the log with what the numbers leave out, a row's details. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "ui/format.h"
+#include "ui/modal.h"
+
+static const char *const view_names[UI_VIEWS] = {
+	[UI_SITES] = "Sites", [UI_TREE] = "Tree", [UI_FLAME] = "Flame", [UI_OUTPUT] = "Output",
+};
+
+void help_open(struct ui *ui)
+{
+	struct pager *p = pager_create("Help", ui->canvas);
+	const char *group = "";
+	bool wide = ui->canvas->cols >= 76;
+
+	pager_add(p, STYLE_TITLE, "heaptop shows who holds the memory of a program, live.");
+	pager_add(p, STYLE_TEXT, "%s", "");
+	for (enum action a = ACT_NONE + 1; a < ACTIONS; a++) {
+		const struct action_def *def = action_def(a);
+		if (strcmp(group, def->group)) {
+			if (*group)
+				pager_add(p, STYLE_TEXT, "%s", "");
+			group = def->group;
+			pager_add(p, STYLE_HEADING_SORT, "%s", group);
+		}
+		char where[64] = "";
+		if (def->screens != EVERYWHERE)
+			for (int v = 0; v < UI_VIEWS; v++)
+				if (def->screens & ON(v)) {
+					size_t n = strlen(where);
+					snprintf(where + n, sizeof(where) - n, "%s%s", n ? ", " : "", view_names[v]);
+				}
+		if (wide) {
+			CLEANUP_FREE char *line = xasprintf("  %-14s %-16s %s", def->keys, def->name, def->help);
+			pager_add_indented(p, STYLE_TEXT, 34, line);
+		} else {
+			pager_add(p, STYLE_NUMBER, " %-13s %s", def->keys, def->name);
+			pager_add(p, STYLE_TEXT, "   %s", def->help);
+		}
+		if (*where && def->screens != (ON(UI_SITES) | ON(UI_TREE) | ON(UI_FLAME)))
+			pager_add(p, STYLE_DIM, "  %*s in %s", wide ? 31 : 0, "", where);
+	}
+	static const char *const legend[] = {
+		"", "Marks",
+		"  >   the cursor",
+		"  ▲   in front of a site: its live bytes keep growing",
+		"  ~   more than 90% of its blocks were freed within 10 ms",
+		"  ≈   an estimate from samples; ±6% is one standard error of it",
+		"  dim rows rest on fewer than 10 samples: don't rely on them",
+		"  ›3› three calls between that only lead on; ↻4 the same function four deep",
+		"  ┊   calls too narrow for a column each; select it to see how many",
+		"",
+		"  B/s is what a site allocates a second, freed or not. TEMP% is the share of its",
+		"  blocks that were freed within 10 ms. PEAK is what it held at the program's peak.",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(legend); i++)
+		pager_add(p, i == 1 ? STYLE_HEADING_SORT : STYLE_TEXT, "%s", legend[i]);
+	ui_set_modal(ui, &p->modal);
+}
+
+static void add_count(struct pager *p, bool bad, const char *what, uint64_t n, const char *why)
+{
+	if (n)
+		pager_add(p, bad ? STYLE_WARN : STYLE_TEXT, "  %llu %s%s%s", (unsigned long long)n, what,
+			  *why ? ": " : "", why);
+}
+
+void log_open(struct ui *ui)
+{
+	struct pager *p = pager_create("Log: what the numbers leave out, and messages", ui->canvas);
+	char buf[FORMAT_BUF];
+	size_t n;
+
+	if (ui->view) {
+		const struct view_info *info = &ui->view->info;
+		pager_add(p, STYLE_HEADING_SORT, "What the numbers leave out");
+		size_t before = p->n;
+		if (info->attached)
+			pager_add(p, STYLE_TEXT, "  blocks allocated before heaptop attached are unknown");
+		if (ui_sampled(ui))
+			pager_add(p, STYLE_TEXT, "  sampled: one sample for every %s allocated, on average; numbers are estimates",
+				  format_bytes(buf, info->rate, 1));
+		add_count(p, true, "events dropped", info->dropped, "the rings were full; the numbers are too small by that");
+		add_count(p, true, "samples not recorded", info->gap, "heaptop was late or stopped");
+		add_count(p, true, "blocks not tracked", info->untracked, "beyond the table's bound");
+		add_count(p, true, "traces merged", ui->view->totals.merged, "beyond the bound on stacks");
+		add_count(p, false, "frees not seen", ui->view->totals.lost_frees, "their addresses came back from a new allocation");
+		if (info->stacks && info->stacks_complete < info->stacks) {
+			unsigned tenths = (unsigned)((double)info->stacks_complete / (double)info->stacks * 1000);
+			pager_add(p, STYLE_TEXT, "  %u.%u%% of %llu stacks reach the program's or the thread's start",
+				  tenths / 10, tenths % 10, (unsigned long long)info->stacks);
+		}
+		for (size_t i = 0; i < info->nunhooked; i++)
+			pager_add(p, STYLE_WARN, "  not hooked: %s in %s: %s", info->unhooked[i].name,
+				  info->unhooked[i].module, info->unhooked[i].reason);
+		if (p->n == before)
+			pager_add(p, STYLE_TEXT, "  nothing that is known of");
+		pager_add(p, STYLE_TEXT, "%s", "");
+		pager_add(p, STYLE_HEADING_SORT, "How it goes");
+		pager_add(p, STYLE_TEXT, "  %u entry points hooked, %llu events handled, %zu traces, %u stack nodes",
+			  info->nhooks, (unsigned long long)info->events, ui->view->ntraces, ui->view->nnodes);
+		const struct tree_stats *t = &ui->view->totals.tree;
+		if (t->steps)
+			pager_add(p, STYLE_TEXT, "  trace tree: %s%% of %llu steps answered by the last-lookup cache",
+				  format_percent(buf, (double)t->last_hits, (double)t->steps, 1),
+				  (unsigned long long)t->steps);
+		if (info->pause > 0)
+			pager_add(p, STYLE_TEXT, "  the program was stopped for %u ms to be hooked",
+				  info->pause < 1e5f ? (unsigned)(info->pause * 1000 + 0.5f) : 0);
+		pager_add(p, STYLE_TEXT, "%s", "");
+	}
+	pager_add(p, STYLE_HEADING_SORT, "Messages");
+	char **lines = log_tail(500, &n);
+	for (size_t i = 0; i < n; i++) {
+		pager_add(p, STYLE_TEXT, "  %s", lines[i]);
+		free(lines[i]);
+	}
+	free(lines);
+	if (!n)
+		pager_add(p, STYLE_DIM, "  none");
+	ui_set_modal(ui, &p->modal);
+}
+
+static void add_numbers(struct ui *ui, struct pager *p, const struct selection *sel)
+{
+	const struct trace_stats *s = &sel->s;
+	char a[FORMAT_BUF], b[FORMAT_BUF], e[FORMAT_BUF] = "";
+
+	if (ui_sampled(ui)) {
+		format_error(e, sel->se, (double)s->live_bytes, ui->canvas->unicode);
+		if (!strcmp(e, "    "))
+			e[0] = '\0';
+	}
+	pager_add(p, STYLE_TEXT, "live       %s in %s blocks  %s", format_bytes(a, s->live_bytes, 8),
+		  format_count(b, q10_round(s->live_q10), 8), e);
+	pager_add(p, STYLE_TEXT, "at peak    %s in %s blocks", format_bytes(a, s->peak_bytes, 8),
+		  format_count(b, q10_round(s->peak_q10), 8));
+	pager_add(p, STYLE_TEXT, "allocated  %s in %s blocks", format_bytes(a, s->alloc_bytes, 8),
+		  format_count(b, q10_round(s->alloc_q10), 8));
+	pager_add(p, STYLE_TEXT, "freed      %s in %s blocks", format_bytes(a, s->free_bytes, 8),
+		  format_count(b, q10_round(s->free_q10), 8));
+	pager_add(p, STYLE_TEXT, "temporary  %s in %s blocks (freed within 10 ms)",
+		  format_bytes(a, s->temp_bytes, 8), format_count(b, q10_round(s->temp_q10), 8));
+	pager_add(p, STYLE_TEXT, "allocates  %s/s %s calls/s", format_bytes(a, format_clamp(s->alloc_bps), 8),
+		  format_count(b, format_clamp(s->alloc_cps), 8));
+	pager_add(p, STYLE_DIM, "from %llu samples, %llu of them live", (unsigned long long)s->samples,
+		  (unsigned long long)s->live_samples);
+}
+
+static void add_frame(struct ui *ui, struct pager *p, const char *function, const char *file,
+		      uint32_t line, const char *module, bool inlined, bool marked)
+{
+	char buf[UI_NAME], place[300] = "";
+	const char *name = ui_name(ui, function, buf);
+
+	if (file && *file)
+		snprintf(place, sizeof(place), "  %.200s:%u", file, line);
+	pager_add(p, marked ? STYLE_NUMBER : inlined ? STYLE_DIM : STYLE_TEXT, "%s %.400s%s%s  %.100s",
+		  marked ? "▶" : " ", name, inlined ? "  (inlined)" : "", place, module ? module : "");
+}
+
+static void add_stack(struct ui *ui, struct pager *p, const struct selection *sel)
+{
+	if (sel->is_site) {
+		size_t trace = report_site_trace(ui->report, sel->site_id), n, site;
+		if (trace == SIZE_MAX)
+			return;
+		const struct report_frame *frames = report_stack(ui->report, trace, &n, &site);
+		pager_add(p, STYLE_HEADING_SORT, "Its heaviest stack, innermost first");
+		for (size_t i = 0; i < n; i++)
+			add_frame(ui, p, frames[i].function, frames[i].file, frames[i].line,
+				  frames[i].module, frames[i].inlined, i == site);
+		return;
+	}
+	pager_add(p, STYLE_HEADING_SORT, ui->inverted ? "From here to the site" : "Called from");
+	for (const struct report_cell *c = sel->cell; c && c->depth; c = report_tree_parent(sel->tree, c))
+		add_frame(ui, p, c->function, c->file, c->line, c->module, c->inlined, c == sel->cell);
+}
+
+void details_open(struct ui *ui)
+{
+	const struct view_ops *ops = view_ops_of(ui->screen);
+	struct selection sel;
+
+	if (!ops->selected || !ops->selected(ui, ui->state[ui->screen], &sel) || sel.gathered)
+		return;
+	struct pager *p = pager_create("Details", ui->canvas);
+	pager_add_indented(p, STYLE_TITLE, 2, sel.function);
+	if (sel.file && *sel.file)
+		pager_add(p, STYLE_TEXT, "%s:%u", sel.file, sel.line);
+	if (sel.module && *sel.module)
+		pager_add(p, STYLE_DIM, "%s", sel.module);
+	pager_add(p, STYLE_TEXT, "%s", "");
+	add_numbers(ui, p, &sel);
+	pager_add(p, STYLE_TEXT, "%s", "");
+	add_stack(ui, p, &sel);
+	ui_set_modal(ui, &p->modal);
+}

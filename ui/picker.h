@@ -1,0 +1,33 @@
+/* The process picker's model and drawing, apart from the terminal so that it can be tested. */
+#ifndef HEAPTOP_UI_PICKER_H
+#define HEAPTOP_UI_PICKER_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "ui/canvas.h"
+#include "ui/key.h"
+#include "ui/list.h"
+
+struct proc_row;
+
+struct picker {
+	struct list list;
+	struct proc_row *rows;		/* owned */
+	size_t n;
+	struct proc_row **shown;	/* those the filter leaves */
+	size_t nshown;
+	pid_t cursor;			/* process under the cursor, 0: none */
+	char filter[64];
+};
+
+enum picker_result { PICKER_GOES_ON, PICKER_CHOSEN, PICKER_LEFT };
+
+void picker_init(struct picker *p, const char *filter);
+void picker_deinit(struct picker *p);
+/* A fresh list; takes it over. The cursor stays on its process. */
+void picker_take(struct picker *p, struct proc_row *rows, size_t n);
+void picker_draw(struct picker *p, struct canvas *c);
+enum picker_result picker_key(struct picker *p, const struct key_event *ev);
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * What the parts of the screen share: struct ui, the state of one session, and struct view_ops,
+ * what each screen (Sites, Tree, Flame, Output) provides. ui.c owns struct ui and calls the
+ * screens; the screens draw on the canvas and act on keys. Nothing here knows curses: tty.c and
+ * script.c feed events in and take the canvas out.
+ *
+ * Order of calls: view_ops.create once; changed() whenever the report has another view, filter,
+ * value or names; draw(); action() for keys. All on the one screen thread.
+ */
+#ifndef HEAPTOP_UI_SCREEN_H
+#define HEAPTOP_UI_SCREEN_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/report.h"
+#include "ui/action.h"
+#include "ui/canvas.h"
+#include "ui/key.h"
+#include "ui/prompt.h"
+#include "ui/ui.h"
+
+struct output;
+struct ui;
+
+struct rect {
+	int y, x, rows, cols;
+};
+
+/* What is under the cursor. Strings live until the next change. */
+struct selection {
+	const char *function, *file, *module;
+	uint32_t line;
+	bool unknown;
+	bool gathered;		/* several small ones in one */
+	size_t count;		/* gathered: how many */
+	struct trace_stats s;
+	double se;		/* of live_bytes; 0: exact */
+	uint64_t site_id;	/* Sites only, 0 else */
+	bool is_site;
+	const struct report_cell *cell;	/* Tree, Flame */
+	struct report_tree *tree;
+	char note[160];		/* "66.7% of parent", … */
+};
+
+struct view_ops {
+	const char *title;	/* on the tab */
+	void *(*create)(struct ui *ui);
+	void (*destroy)(void *state);
+	/* The report shows something else: fetch the rows again, keep the cursor on its row. */
+	void (*changed)(struct ui *ui, void *state);
+	void (*draw)(struct ui *ui, void *state, struct rect r);
+	/* False: not mine. */
+	bool (*action)(struct ui *ui, void *state, enum action a);
+	/* Mouse inside the screen's rectangle. `again`: the second click on the same row. */
+	void (*mouse)(struct ui *ui, void *state, const struct key_event *ev);
+	/* Move to the next row that matches ui->find: direction +1, -1, or 0: from the cursor on,
+	 * including its row. False: none. */
+	bool (*find)(struct ui *ui, void *state, int direction);
+	/* The selected row, for the status line and the details; false: none. */
+	bool (*selected)(struct ui *ui, void *state, struct selection *ret);
+};
+
+struct find {
+	char *pattern;		/* NULL: no search */
+	regex_t re;
+	bool exact;		/* the whole function name (#) */
+	bool literal, icase;	/* a word without regex operators; in any case */
+	bool failed;		/* no match at the last try */
+	char summary[96];	/* "17 frames, 41.2% of live" */
+};
+
+struct modal;
+
+struct ui {
+	/* given */
+	const struct ui_source *source;
+	struct names *names;
+	struct ui_options options;
+	struct output *output;		/* NULL without a relay */
+
+	/* data */
+	struct report *report;
+	struct view *view;		/* the one shown; our reference; NULL before the first */
+	char *main_module;		/* the program's own module, NULL if unknown */
+	bool view_dirty;		/* changed() is due for the screen shown */
+	uint64_t missed;		/* refreshes since the display was frozen */
+	double refresh;			/* seconds */
+	bool frozen, paused;
+
+	/* what is shown */
+	struct canvas *canvas;
+	enum ui_view screen;
+	void *state[UI_VIEWS];
+	bool stale[UI_VIEWS];		/* changed() is due */
+	enum report_value value;
+	bool reverse, full_names, inverted;
+	int hscroll;			/* columns the names are scrolled */
+	int graph_rows;			/* -1: as fits */
+	struct find find;
+	char *filter;			/* NULL: none */
+	struct prompt prompt;
+	struct modal *modal;		/* NULL: none */
+	char *message;			/* instead of the status line */
+	bool message_bad;
+	double message_until;
+	char *news;			/* last text of source->status */
+	struct {
+		struct rect tabs, screen, graph, footer;
+		struct { enum action a; int x0, x1; } hints[16];
+		size_t nhints;
+		int tab_x[UI_VIEWS][2];
+	} layout;			/* of the last draw, for the mouse */
+
+	/* time: seconds on a monotonic clock, set by the loop before each call */
+	double now;
+	double moved;			/* last key that moves: rows rest for a while */
+	bool resort;			/* sort now all the same */
+
+	/* for the loop */
+	bool dirty;			/* draw */
+	bool clear;			/* redraw from nothing */
+	bool suspend;
+	bool mouse_on;
+	bool leaving;
+	enum ui_leave leave;
+	/* the last click, to recognise the second one */
+	int click_y, click_x;
+	double click_time;
+};
+
+#define REST_SECONDS 3.0		/* rows keep their place this long after a key */
+
+extern const struct view_ops sites_ops, calltree_ops, flame_ops, output_ops;
+const struct view_ops *view_ops_of(enum ui_view v);
+
+/* ---- ui.c: for the screens ---- */
+/* A line for the status row; bad: an error. */
+void ui_message(struct ui *ui, bool bad, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The value, order, filter or names differ: every screen fetches again. */
+void ui_changed(struct ui *ui);
+/* Are numbers estimates? */
+bool ui_sampled(const struct ui *ui);
+/* Too few samples to rely on. */
+bool ui_unsure(const struct ui *ui, const struct trace_stats *s);
+/* The name as it is to be shown now, in buf or the string itself. */
+#define UI_NAME 512
+const char *ui_name(const struct ui *ui, const char *function, char buf[UI_NAME]);
+const char *ui_basename(const char *path);
+/* Does / match this row? */
+bool ui_find_matches(const struct ui *ui, const char *function, const char *file, const char *module);
+bool ui_action(struct ui *ui, enum action a);
+void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse);
+void ui_set_screen(struct ui *ui, enum ui_view v);
+/* Set or clear (NULL, "") the search, the filter; a bad pattern is said in the status line. */
+bool ui_set_find(struct ui *ui, const char *pattern, bool exact);
+bool ui_set_filter(struct ui *ui, const char *pattern);
+void ui_save(struct ui *ui, const char *path);
+
+/* ---- session.c: for tty.c, script.c, and tests ---- */
+struct ui *ui_create(const struct ui_source *source, struct names *names, struct relay *relay,
+		     const struct ui_options *options, int rows, int cols, bool unicode);
+void ui_destroy(struct ui *ui);
+void ui_key(struct ui *ui, const struct key_event *ev);
+/* Look for news at the source; true if there is anything to draw. */
+bool ui_poll(struct ui *ui);
+/* Draw everything onto ui->canvas. */
+void ui_draw(struct ui *ui);
+void ui_resize(struct ui *ui, int rows, int cols);
+/* Seconds until ui_poll should be called even without an event; < 0: never. */
+double ui_timeout(const struct ui *ui);
+
+/* ---- parts ---- */
+void header_draw(struct ui *ui, struct rect r);			/* 1 or 2 rows */
+void header_line(struct ui *ui, char *buf, size_t len);		/* "live 412.3M ^1.2M/s" */
+void tabs_draw(struct ui *ui, struct rect r);
+void footer_draw(struct ui *ui, struct rect r);
+void status_draw(struct ui *ui, struct rect r);
+/* One line for `:` or a script; false and a message if it isn't understood. */
+bool command_run(struct ui *ui, const char *line);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * The terminal: brings a canvas onto /dev/tty with ncurses, and keys from it. The only file that
+ * includes curses. One terminal at a time, on the screen's thread.
+ */
+#ifndef HEAPTOP_UI_TTY_H
+#define HEAPTOP_UI_TTY_H
+
+#include <stdbool.h>
+
+#include "ui/canvas.h"
+#include "ui/key.h"
+
+struct err;
+struct tty;
+struct ui_options;
+
+/* NULL: a screen can be opened. */
+struct err *tty_available(void);
+
+/* UTF-8 locale, and a terminal that shows our glyphs; also without a terminal (scripts). */
+bool tty_want_unicode(const struct ui_options *options);
+
+struct err *tty_open(const struct ui_options *options, struct tty **ret);
+void tty_close(struct tty *t);	/* accepts NULL; everything as it was before */
+
+void tty_size(const struct tty *t, int *ret_rows, int *ret_cols);
+bool tty_unicode(const struct tty *t);
+/* Can it be read from? Descriptor to poll. */
+int tty_fd(const struct tty *t);
+/* Next key, false: none now. Never waits (but 25 ms after an ESC). */
+bool tty_key(struct tty *t, struct key_event *ret);
+/* Show the canvas; clear: send everything again. */
+void tty_draw(struct tty *t, const struct canvas *c, bool clear);
+void tty_mouse(struct tty *t, bool on);
+/* SIGWINCH came: look at the size again. */
+void tty_resized(struct tty *t);
+/* Ctrl-Z: give the terminal back, stop, take it again. */
+void tty_suspend(struct tty *t);
+/* SIGCONT came without that. */
+void tty_continued(struct tty *t);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * The screen: everything that knows curses is in this folder. main() describes what there is to
+ * show (a live collector or a snapshot) in a ui_source and calls ui_run, which returns when the
+ * user leaves. The screen reads and draws on /dev/tty, never on descriptors 0-2.
+ *
+ * The thread that calls ui_run is the only one that touches curses. It never waits for the
+ * collector, for names or for files.
+ */
+#ifndef HEAPTOP_UI_UI_H
+#define HEAPTOP_UI_UI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "report/report.h"
+
+struct err;
+struct names;
+struct relay;
+struct view;
+
+enum ui_view {
+	UI_SITES, UI_TREE, UI_FLAME, UI_OUTPUT, UI_VIEWS
+};
+
+/* Where the data comes from; every function may be called at any time, must not block. */
+struct ui_source {
+	void *ctx;
+	struct view *(*view)(void *ctx);	/* newest, caller's reference; NULL: none yet */
+	int (*fd)(void *ctx);			/* readable when something changed; -1: never (snapshot) */
+	void (*seen)(void *ctx);		/* call when fd was readable, before looking: resets it */
+	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
+	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */
+	/* Start writing a snapshot in the background; *_status tells how it goes. NULL: can't. */
+	void (*save)(void *ctx, const char *path);
+	/* One line about the last save or other news ("saved heaptop.4242.pb.gz"), "" if none; the
+	 * caller frees. Changes are announced through fd. */
+	char *(*status)(void *ctx);
+	bool live;		/* a process behind it: quitting asks / detaches */
+	bool launched;		/* it is our child: q asks kill / detach / cancel while it runs */
+};
+
+struct ui_options {
+	enum ui_view view;
+	enum report_value value;	/* what Sites sorts by, Flame's widths */
+	const char *filter;		/* or NULL */
+	double delay;			/* seconds between refreshes */
+	bool no_color, no_unicode, no_mouse;
+	bool exit_with_program;
+	const char *title;		/* command line for the header */
+	const char *script;		/* HEAPTOP_SCRIPT: keys and :commands from this file, no terminal
+					 * is touched (tests) */
+	const char *snapshot_name;	/* default file for S */
+};
+
+enum ui_leave {
+	UI_LEAVE_QUIT,		/* attached: detach. snapshot: end. program has ended: end */
+	UI_LEAVE_KILL,		/* launched and alive: kill it */
+	UI_LEAVE_DETACH,	/* launched and alive: let it go on */
+	UI_LEAVE_SIGNAL,	/* SIGTERM or SIGHUP came: *ret_signal */
+};
+
+/* Can a screen be opened (a /dev/tty, a TERM with cursor addressing)? NULL: yes, else why not. */
+struct err *ui_available(void);
+
+struct err *ui_run(const struct ui_source *source, struct names *names, struct relay *relay,
+		   const struct ui_options *options, enum ui_leave *ret_leave, int *ret_signal);
+
+/* The process picker: *ret_pid 0 if the user left without choosing. `filter` to begin with or NULL. */
+struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid);
+
+/* The key table as text, for --help-keys and the man page: "keys\taction\tname\n" lines. */
+void ui_print_keys(void);
+
+#endif
