@@ -1,0 +1,93 @@
+/* Batch frames; see batch.h. */
+#include "batch.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "heap/view.h"
+
+static const char *state_name(enum view_state state)
+{
+	static const char *const names[] = {
+		[VIEW_RUNNING] = "running", [VIEW_PAUSED] = "paused", [VIEW_EXITED] = "exited",
+		[VIEW_DETACHED] = "detached", [VIEW_SNAPSHOT] = "snapshot",
+	};
+	return names[state];
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 100.0;
+}
+
+static double percent_error(double error, uint64_t value)
+{
+	return value ? 100.0 * error / (double)value : 0;
+}
+
+static void header(FILE *out, struct report *report)
+{
+	const struct view *v = report_view(report);
+	const struct view_info *i = &v->info;
+	const struct trace_stats *s = &v->totals.s;
+	const struct tree_stats *t = &v->totals.tree;
+
+	fprintf(out, "# command: %s\n# pid: %d\n# state: %s\n", i->command, i->pid,
+		state_name(i->state));
+	if (i->state == VIEW_EXITED)
+		fprintf(out, "# exit_code: %d\n", i->exit_code);
+	fprintf(out, "# time_s: %.3f\n# mode: %s\n# rate: %" PRIu64 "\n", v->time,
+		i->rate <= 1 ? "exact" : "sampled", i->rate);
+	fprintf(out, "# since: %s\n", i->attached ? "attach" : "start");
+	fprintf(out, "# overhead_pct: %.2f\n", (double)i->overhead * 100);
+	fprintf(out, "# dropped: %" PRIu64 "\n# gap: %" PRIu64 "\n# lost_frees: %" PRIu64
+		"\n# untracked: %" PRIu64 "\n", i->dropped, i->gap, v->totals.lost_frees,
+		i->untracked);
+	fprintf(out, "# live_bytes: %" PRIu64 "\n# live_blocks: %" PRIu64 "\n", s->live_bytes,
+		q10_round(s->live_q10));
+	fprintf(out, "# live_error_pct: %.2f\n",
+		percent_error(sqrt(s->live_var), s->live_bytes));
+	fprintf(out, "# peak_bytes: %" PRIu64 "\n# peak_time_s: %.3f\n", s->peak_bytes,
+		(double)v->totals.peak_time);
+	fprintf(out, "# alloc_bytes: %" PRIu64 "\n# alloc_blocks: %" PRIu64 "\n# free_bytes: %" PRIu64
+		"\n# free_blocks: %" PRIu64 "\n# temp_blocks: %" PRIu64 "\n", s->alloc_bytes,
+		q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10), q10_round(s->temp_q10));
+	fprintf(out, "# rss_bytes: %" PRIu64 "\n# threads: %u\n", i->rss, i->threads);
+	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
+		percent(i->stacks_complete, i->stacks));
+	fprintf(out, "# cache_hit_pct: %.2f\n", percent(t->last_hits, t->steps));
+	fprintf(out, "# hooks: %u\n", i->nhooks);
+	for (size_t k = 0; k < i->nunhooked; k++)
+		fprintf(out, "# not_hooked: %s in %s: %s\n", i->unhooked[k].name,
+			i->unhooked[k].module, i->unhooked[k].reason);
+}
+
+static void row(FILE *out, const struct report_site *site)
+{
+	const struct trace_stats *s = &site->s;
+
+	fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+		"\t%" PRIu64 "\t%" PRIu64, s->live_bytes, q10_round(s->live_q10), s->alloc_bytes,
+		q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10), s->peak_bytes,
+		q10_round(s->temp_q10));
+	fprintf(out, "\t%.0f\t%.0f\t%" PRIu64 "\t%.2f\t%s\t%s\t%u\t%s\n", (double)s->alloc_bps,
+		(double)s->alloc_cps, s->samples, percent_error(site->se, s->live_bytes),
+		site->function, site->file ? site->file : "", site->line, site->module);
+}
+
+bool batch_frame(FILE *out, struct report *report, enum report_value sort)
+{
+	size_t n;
+	const struct report_site *sites = report_sites(report, sort, false, &n);
+
+	header(out, report);
+	fprintf(out, "# sites: %zu\n", n);
+	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
+		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
+		"module\n");
+	for (size_t i = 0; i < n; i++)
+		row(out, &sites[i]);
+	fputc('\n', out);
+	return fflush(out) == 0 && !ferror(out);
+}

@@ -1,0 +1,243 @@
+/*
+ * The loop without a screen, see headless.h. Signals come in through a descriptor:
+ *   SIGINT   attached: detach and end. Launched: the program got it too; wait for its end;
+ *            a second one kills it.
+ *   SIGTERM, SIGHUP  write the snapshot, then kill a launched program, detach from an attached one.
+ *   SIGUSR1  a snapshot now.
+ */
+#include "headless.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/ticks.h"
+#include "batch.h"
+#include "cli.h"
+#include "collect/collect.h"
+#include "heap/view.h"
+#include "saver.h"
+
+static void signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+}
+
+void headless_block_signals(void)
+{
+	sigset_t set;
+
+	signal_set(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	/* a reader that leaves (| head) shows as a failed write */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+#define KILL_SECONDS 5.0	/* for a killed program to be gone */
+
+struct loop {
+	const struct cli *cli;
+	struct collector *c;
+	struct saver *saver;
+	struct report *report;
+	bool launched;
+	bool output_gone;	/* nobody reads our frames any more */
+	bool failed;		/* a snapshot couldn't be written */
+	int interrupts;
+	int frames;
+	enum {
+		GO_ON, LEAVE, LEAVE_KILL
+	} next;
+};
+
+static void note(const struct loop *l, const char *text)
+{
+	if (!l->cli->quiet && text && *text)
+		fprintf(stderr, "heaptop: %s\n", text);
+}
+
+static void snapshot(struct loop *l, const char *path)
+{
+	CLEANUP_FREE char *written = NULL;
+	struct err *err = saver_write(l->saver, path, &written);
+
+	if (err) {
+		fprintf(stderr, "heaptop: %s\n", err->text);
+		err_free(err);
+		l->failed = true;
+		return;
+	}
+	CLEANUP_FREE char *text = xasprintf("wrote %s", written ? written : path);
+	note(l, text);
+}
+
+static void frame(struct loop *l)
+{
+	if (!l->cli->batch || l->output_gone)
+		return;
+	struct view *view = collector_view_now(l->c);
+	report_set_view(l->report, view);
+	view_unref(view);
+	if (!batch_frame(stdout, l->report, l->cli->sort))
+		l->output_gone = true;
+	l->frames++;
+}
+
+static void on_signal(struct loop *l, int sig)
+{
+	switch (sig) {
+	case SIGUSR1:
+		snapshot(l, l->cli->output ? l->cli->output : "heaptop.%p.pb.gz");
+		return;
+	case SIGINT:
+		if (!l->launched)
+			l->next = LEAVE;
+		else if (l->interrupts++)
+			collector_kill(l->c, SIGKILL);
+		else if (l->cli->io_given && l->cli->io != RELAY_INHERIT)
+			/* in a session of its own: the terminal's Ctrl-C doesn't reach it */
+			collector_kill(l->c, SIGINT);
+		return;
+	default:
+		l->next = l->launched ? LEAVE_KILL : LEAVE;
+	}
+}
+
+/* A launched program is waited for also when no more frames are wanted. */
+static bool frames_done(const struct loop *l)
+{
+	return l->output_gone || (l->cli->iterations && l->frames >= l->cli->iterations);
+}
+
+static void wait_for(struct loop *l, int sigfd, double until)
+{
+	double left = until - monotonic_seconds();
+	struct pollfd p[2] = {
+		{ .fd = sigfd, .events = POLLIN },
+		{ .fd = collector_fd(l->c), .events = POLLIN },
+	};
+
+	poll(p, 2, left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(left * 1000) + 1);
+	struct signalfd_siginfo info;
+	while (read(sigfd, &info, sizeof(info)) == sizeof(info))
+		on_signal(l, (int)info.ssi_signo);
+	uint64_t n;
+	if (p[1].revents && read(p[1].fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		l->next = LEAVE;
+}
+
+static void watch(struct loop *l, int sigfd)
+{
+	double start = monotonic_seconds();
+	double next_frame = start + l->cli->delay;
+	double end = l->cli->duration > 0 ? start + l->cli->duration : 1e300;
+
+	while (l->next == GO_ON && collector_state(l->c) == COLLECT_RUNNING) {
+		double now = monotonic_seconds();
+		if (now >= end) {
+			l->next = LEAVE;
+			break;
+		}
+		if (now >= next_frame && !frames_done(l)) {
+			frame(l);
+			next_frame += l->cli->delay;
+			if (next_frame < now)
+				next_frame = now + l->cli->delay;
+		}
+		if (frames_done(l) && !l->launched) {
+			l->next = LEAVE;
+			break;
+		}
+		double until = frames_done(l) || !l->cli->batch ? 1e300 : next_frame;
+		wait_for(l, sigfd, until < end ? until : end);
+	}
+}
+
+/* -D over on a launched program: it isn't ours to kill, it goes on without its hooks. */
+static void leave(struct loop *l)
+{
+	if (l->next == LEAVE_KILL) {
+		collector_kill(l->c, SIGKILL);
+		if (collector_wait_end(l->c, KILL_SECONDS))
+			return;
+	}
+	struct err *err = collector_detach(l->c);
+	if (err) {
+		fprintf(stderr, "heaptop: %s\n", err->text);
+		err_free(err);
+		l->failed = true;
+	} else {
+		note(l, collector_message(l->c));
+	}
+}
+
+static int exit_code(const struct loop *l)
+{
+	int code = collector_exit_code(l->c);
+
+	if (l->launched && code >= 0)
+		return code;
+	if (l->failed || collector_state(l->c) == COLLECT_FAILED)
+		return l->launched ? EXIT_LAUNCH_FAILED : EXIT_FAILED;
+	return 0;
+}
+
+int headless_watch(const struct cli *cli, struct collector *c, struct saver *saver)
+{
+	struct loop l = {
+		.cli = cli, .c = c, .saver = saver, .launched = cli->mode == CLI_RUN,
+		.report = report_create(collector_names(c), true),
+	};
+	sigset_t set;
+
+	if (cli->filter)	/* checked by cli_parse */
+		err_free(report_set_filter(l.report, cli->filter));
+	signal_set(&set);
+	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	watch(&l, sigfd);
+	/* the last state of things, while the target is still there to be looked at */
+	bool ended = collector_state(c) != COLLECT_RUNNING;
+	if (!frames_done(&l) && (ended || l.next != GO_ON))
+		frame(&l);
+	if (cli->output)
+		snapshot(&l, cli->output);
+	if (!ended)
+		leave(&l);
+	if (collector_state(c) == COLLECT_FAILED)
+		fprintf(stderr, "heaptop: %s\n", collector_message(c));
+	report_destroy(l.report);
+	return exit_code(&l);
+}
+
+int headless_show(const struct cli *cli, struct view *view, struct names *names,
+		  struct saver *saver)
+{
+	if (cli->output) {
+		CLEANUP_FREE char *written = NULL;
+		struct err *err = saver_write(saver, cli->output, &written);
+		if (err) {
+			fprintf(stderr, "heaptop: %s\n", err->text);
+			err_free(err);
+			return EXIT_FAILED;
+		}
+	}
+	if (!cli->batch && cli->output)
+		return 0;
+	struct report *report = report_create(names, true);
+	if (cli->filter)
+		err_free(report_set_filter(report, cli->filter));
+	report_set_view(report, view);
+	bool ok = batch_frame(stdout, report, cli->sort);
+	report_destroy(report);
+	return ok ? 0 : EXIT_FAILED;
+}

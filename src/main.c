@@ -1,0 +1,191 @@
+/* heaptop: top for the heap. Parse, open, run, close. */
+#include "config.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "cli.h"
+#include "collect/collect.h"
+#include "export/export.h"
+#include "headless.h"
+#include "heap/view.h"
+#include "saver.h"
+#include "screen.h"
+#include "symbol/names.h"
+#include "target/relay.h"
+#include "ui/ui.h"
+
+static int fail(struct err *err, int code)
+{
+	fprintf(stderr, "heaptop: %s\n", err->text);
+	err_free(err);
+	return code;
+}
+
+/* The screen is left out where nobody would see it; *ret_why says why it can't be opened. */
+static bool wants_screen(const struct cli *cli)
+{
+	struct stat st;
+
+	if (getenv("HEAPTOP_SCRIPT"))
+		return true;
+	if (cli->tui)
+		return true;
+	if (cli->batch || cli->output)
+		return false;
+	if (!fstat(STDOUT_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return false;
+	return true;
+}
+
+/* Decide between screen and text; a screen that was only assumed falls back to text. */
+static struct err *choose_front(struct cli *cli, bool *ret_screen)
+{
+	*ret_screen = wants_screen(cli);
+	if (!*ret_screen) {
+		cli->batch = cli->batch || !cli->output;
+		return NULL;
+	}
+	if (getenv("HEAPTOP_SCRIPT"))
+		return NULL;
+	struct err *err = ui_available();
+	if (!err)
+		return NULL;
+	if (cli->tui || cli->mode == CLI_PICK)
+		return err;
+	fprintf(stderr, "heaptop: no screen: %s; going on in batch mode\n", err->text);
+	err_free(err);
+	*ret_screen = false;
+	cli->batch = true;
+	return NULL;
+}
+
+static void block_signals(bool screen)
+{
+	sigset_t set;
+
+	/* seen through descriptors; a launched program starts with the mask we were given */
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (!screen)
+		headless_block_signals();
+	else
+		signal(SIGPIPE, SIG_IGN);
+}
+
+static struct export_options export_options(const struct cli *cli)
+{
+	return (struct export_options){ .value = cli->value, .filter = cli->filter };
+}
+
+static int view_snapshot(struct cli *cli, bool screen)
+{
+	struct view *view;
+	struct names *names;
+
+	struct err *err = snapshot_read(cli->input, &view, &names);
+	if (err)
+		return fail(err, EXIT_FAILED);
+	struct export_options options = export_options(cli);
+	struct saver *saver = saver_create(NULL, view, names, &options);
+	int code = screen ? screen_show(cli, view, names, saver)
+		: headless_show(cli, view, names, saver);
+	saver_destroy(saver);
+	view_unref(view);
+	names_destroy(names);
+	return code;
+}
+
+static struct err *make_terminal(const struct cli *cli, bool screen, struct relay **ret,
+				 struct launch_spec *spec)
+{
+	enum relay_mode mode = cli->io_given ? cli->io : screen ? RELAY_PANE : RELAY_INHERIT;
+	struct winsize size = { .ws_row = 24, .ws_col = 80 };
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
+	return relay_create(mode, cli->io_path, size.ws_row, size.ws_col, ret, spec->fd,
+			    &spec->new_session);
+}
+
+static int watch(struct cli *cli, bool screen)
+{
+	struct collect_config config = {
+		.pid = cli->mode == CLI_RUN ? 0 : cli->pid,
+		.launch = { .argv = cli->argv, .fd = { -1, -1, -1 } },
+		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
+		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
+		.paused = cli->paused,
+	};
+	struct relay *relay = NULL;
+	struct collector *c = NULL;
+	int code = EXIT_FAILED;
+
+	struct err *err = NULL;
+	if (cli->mode == CLI_RUN) {
+		code = EXIT_LAUNCH_FAILED;
+		err = make_terminal(cli, screen, &relay, &config.launch);
+	}
+	if (!err)
+		err = collector_start(&config, &c, &code);
+	if (relay)
+		relay_launched(relay);
+	if (err) {
+		relay_destroy(relay);
+		return fail(err, code);
+	}
+	struct export_options options = export_options(cli);
+	struct saver *saver = saver_create(c, NULL, collector_names(c), &options);
+	code = screen ? screen_watch(cli, c, saver, relay) : headless_watch(cli, c, saver);
+	saver_destroy(saver);
+	collector_destroy(c);
+	relay_destroy(relay);
+	return code;
+}
+
+/* The process picker; false: left without choosing. */
+static bool pick(struct cli *cli, struct err **ret_err)
+{
+	struct ui_options options = {
+		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
+		.no_mouse = cli->no_mouse, .delay = cli->delay,
+		.script = getenv("HEAPTOP_SCRIPT"),
+	};
+
+	cli->pid = 0;
+	*ret_err = ui_pick(cli->name, &options, &cli->pid);
+	return !*ret_err && cli->pid;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli;
+	bool screen;
+
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	if (!cli_parse(argc, argv, &cli))
+		return EXIT_USAGE;
+	if (cli.mode == CLI_DONE)
+		return cli.exit_code;
+	log_to_stderr(cli.verbose && !wants_screen(&cli));
+	struct err *err = choose_front(&cli, &screen);
+	if (err)
+		return fail(err, EXIT_FAILED);
+	block_signals(screen);
+	if (cli.mode == CLI_PICK && !pick(&cli, &err))
+		return err ? fail(err, EXIT_FAILED) : 0;
+	if (cli.mode == CLI_INPUT)
+		return view_snapshot(&cli, screen);
+	return watch(&cli, screen);
+}

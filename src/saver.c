@@ -1,0 +1,134 @@
+/* The snapshot thread; see saver.h. */
+#include "saver.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "collect/collect.h"
+#include "heap/view.h"
+
+struct saver {
+	struct collector *collector;
+	struct view *view;
+	struct names *names;
+	struct export_options options;
+	pthread_t thread;
+	bool thread_started;
+	int fd;
+	pthread_mutex_t lock;
+	pthread_cond_t asked;
+	char *path;		/* under lock: asked for, not begun */
+	char *status;		/* under lock */
+	bool stop;		/* under lock */
+};
+
+struct err *saver_write(struct saver *s, const char *path, char **ret_path)
+{
+	struct view *view = s->collector ? collector_view_now(s->collector) : view_ref(s->view);
+	const struct modules *mods = s->collector ? collector_modules(s->collector) : NULL;
+	struct err *err = export_write(path, view, s->names, mods, &s->options, ret_path);
+
+	view_unref(view);
+	return err;
+}
+
+static void save(struct saver *s, const char *path)
+{
+	CLEANUP_FREE char *written = NULL;
+	struct err *err = saver_write(s, path, &written);
+	char *text = err ? xstrdup(err->text) : xasprintf("saved %s", written ? written : path);
+
+	err_free(err);
+	log_line("%s", text);
+	pthread_mutex_lock(&s->lock);
+	free(s->status);
+	s->status = text;
+	pthread_mutex_unlock(&s->lock);
+	uint64_t one = 1;
+	ssize_t n = write(s->fd, &one, sizeof(one));
+	(void)n;
+}
+
+static void *saver_main(void *arg)
+{
+	struct saver *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!s->path && !s->stop)
+			pthread_cond_wait(&s->asked, &s->lock);
+		char *path = s->path;
+		s->path = NULL;
+		if (!path)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		save(s, path);
+		free(path);
+		pthread_mutex_lock(&s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+struct saver *saver_create(struct collector *collector, struct view *view, struct names *names,
+			   const struct export_options *options)
+{
+	struct saver *s = xcalloc(1, sizeof(*s));
+
+	s->collector = collector;
+	s->view = view ? view_ref(view) : NULL;
+	s->names = names;
+	s->options = *options;
+	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->asked, NULL);
+	s->thread_started = !pthread_create(&s->thread, NULL, saver_main, s);
+	if (s->thread_started)
+		pthread_setname_np(s->thread, "saver");
+	return s;
+}
+
+void saver_destroy(struct saver *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->asked);
+	pthread_mutex_unlock(&s->lock);
+	if (s->thread_started)
+		pthread_join(s->thread, NULL);
+	view_unref(s->view);
+	free(s->path);
+	free(s->status);
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s);
+}
+
+void saver_request(struct saver *s, const char *path)
+{
+	pthread_mutex_lock(&s->lock);
+	free(s->path);
+	s->path = xstrdup(path);
+	pthread_cond_signal(&s->asked);
+	pthread_mutex_unlock(&s->lock);
+}
+
+char *saver_status(struct saver *s)
+{
+	pthread_mutex_lock(&s->lock);
+	char *text = xstrdup(s->status ? s->status : "");
+	pthread_mutex_unlock(&s->lock);
+	return text;
+}
+
+int saver_fd(const struct saver *s)
+{
+	return s->fd;
+}

@@ -1,0 +1,32 @@
+/*
+ * Writing snapshots beside everything else: a thread of its own takes a view at once, waits for
+ * its names, and writes the file. Any thread may ask.
+ */
+#ifndef HEAPTOP_SAVER_H
+#define HEAPTOP_SAVER_H
+
+#include "export/export.h"
+
+struct collector;
+struct names;
+struct saver;
+struct view;
+
+/* Views come from `collector`, or always `view` if there is none (a snapshot is open). */
+struct saver *saver_create(struct collector *collector, struct view *view, struct names *names,
+			   const struct export_options *options);
+/* Finishes what was asked for. Accepts NULL. */
+void saver_destroy(struct saver *s);
+
+/* Write a snapshot to `path` (copied) soon. */
+void saver_request(struct saver *s, const char *path);
+/* One line on the last request ("saved x.pb.gz", or what went wrong); "" if there was none. The
+ * caller frees. */
+char *saver_status(struct saver *s);
+/* Becomes readable when the status changed; read 8 bytes to reset. */
+int saver_fd(const struct saver *s);
+
+/* Write now, on the caller's thread. *ret_path (or NULL): the file's name after expansion. */
+struct err *saver_write(struct saver *s, const char *path, char **ret_path);
+
+#endif

@@ -1,0 +1,194 @@
+/* The screen's source of data, and leaving; see screen.h. */
+#include "screen.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cli.h"
+#include "collect/collect.h"
+#include "heap/view.h"
+#include "saver.h"
+#include "ui/ui.h"
+
+#define KILL_SECONDS 5.0	/* for a killed program to be gone */
+
+struct source {
+	struct collector *c;	/* NULL: snapshot */
+	struct view *view;	/* snapshot */
+	struct saver *saver;
+	const char *snapshot_name;
+	int usr1;		/* signalfd: a snapshot is wanted */
+	int fd;			/* epoll over usr1, the collector's and the saver's news */
+};
+
+static struct view *source_view(void *ctx)
+{
+	struct source *s = ctx;
+
+	return s->c ? collector_view(s->c) : view_ref(s->view);
+}
+
+static void reset(int fd)
+{
+	uint64_t n;
+	ssize_t got = read(fd, &n, sizeof(n));	/* both are non-blocking eventfds */
+
+	(void)got;
+}
+
+static int source_fd(void *ctx)
+{
+	return ((struct source *)ctx)->fd;
+}
+
+static void source_seen(void *ctx)
+{
+	struct source *s = ctx;
+
+	if (s->c)
+		reset(collector_fd(s->c));
+	reset(saver_fd(s->saver));
+	struct signalfd_siginfo info;
+	if (read(s->usr1, &info, sizeof(info)) == sizeof(info))
+		saver_request(s->saver, s->snapshot_name);
+}
+
+static void source_pause(void *ctx, bool paused)
+{
+	collector_pause(((struct source *)ctx)->c, paused);
+}
+
+static void source_set_refresh(void *ctx, double seconds)
+{
+	collector_set_refresh(((struct source *)ctx)->c, seconds);
+}
+
+static void source_save(void *ctx, const char *path)
+{
+	saver_request(((struct source *)ctx)->saver, path);
+}
+
+static char *source_status(void *ctx)
+{
+	return saver_status(((struct source *)ctx)->saver);
+}
+
+static void source_open(struct source *s)
+{
+	sigset_t set;
+
+	/* blocked by main before any thread was started */
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	s->usr1 = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	s->fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event e = { .events = EPOLLIN };
+	epoll_ctl(s->fd, EPOLL_CTL_ADD, s->usr1, &e);
+	if (s->c)
+		epoll_ctl(s->fd, EPOLL_CTL_ADD, collector_fd(s->c), &e);
+	epoll_ctl(s->fd, EPOLL_CTL_ADD, saver_fd(s->saver), &e);
+}
+
+static struct err *run(const struct cli *cli, struct source *s, struct names *names,
+		       struct relay *relay, enum ui_leave *ret_leave, int *ret_signal)
+{
+	s->snapshot_name = cli->output ? cli->output : "heaptop.%p.pb.gz";
+	source_open(s);
+	CLEANUP_FREE char *title = NULL;
+	struct view *first = source_view(s);
+	if (first)
+		title = xstrdup(first->info.command ? first->info.command : "");
+	view_unref(first);
+	struct ui_source source = {
+		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
+		.pause = s->c ? source_pause : NULL,
+		.set_refresh = s->c ? source_set_refresh : NULL,
+		.save = source_save, .status = source_status,
+		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
+	};
+	struct ui_options options = {
+		.view = cli->view, .value = cli->sort, .filter = cli->filter, .delay = cli->delay,
+		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
+		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program,
+		.title = title, .script = getenv("HEAPTOP_SCRIPT"),
+		.snapshot_name = s->snapshot_name,
+	};
+	struct err *err = ui_run(&source, names, relay, &options, ret_leave, ret_signal);
+	close(s->fd);
+	close(s->usr1);
+	return err;
+}
+
+/* Let the target go the way the user chose; false if that failed. */
+static bool release(const struct cli *cli, struct collector *c, enum ui_leave leave)
+{
+	bool kill_it = leave == UI_LEAVE_KILL
+		|| (leave == UI_LEAVE_SIGNAL && cli->mode == CLI_RUN);
+
+	if (kill_it) {
+		collector_kill(c, SIGKILL);
+		if (collector_wait_end(c, KILL_SECONDS))
+			return true;
+	}
+	struct err *err = collector_detach(c);
+	if (err) {
+		fprintf(stderr, "heaptop: %s\n", err->text);
+		err_free(err);
+		return false;
+	}
+	if (!cli->quiet && *collector_message(c))
+		fprintf(stderr, "heaptop: %s\n", collector_message(c));
+	return true;
+}
+
+int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver,
+		 struct relay *relay)
+{
+	struct source source = { .c = c, .saver = saver };
+	enum ui_leave leave = UI_LEAVE_QUIT;
+	int sig = 0;
+	bool ok = true;
+
+	struct err *err = run(cli, &source, collector_names(c), relay, &leave, &sig);
+	if (err) {
+		fprintf(stderr, "heaptop: %s\n", err->text);
+		err_free(err);
+		ok = false;
+	}
+	if (cli->output) {
+		err = saver_write(saver, cli->output, NULL);
+		if (err) {
+			fprintf(stderr, "heaptop: %s\n", err->text);
+			err_free(err);
+			ok = false;
+		}
+	}
+	ok = release(cli, c, leave) && ok;
+	if (leave == UI_LEAVE_SIGNAL)
+		return 128 + sig;
+	if (cli->mode == CLI_RUN && collector_exit_code(c) >= 0)
+		return collector_exit_code(c);
+	return ok ? 0 : cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED;
+}
+
+int screen_show(const struct cli *cli, struct view *view, struct names *names, struct saver *saver)
+{
+	struct source source = { .view = view, .saver = saver };
+	enum ui_leave leave;
+	int sig = 0;
+
+	struct err *err = run(cli, &source, names, NULL, &leave, &sig);
+	if (err) {
+		fprintf(stderr, "heaptop: %s\n", err->text);
+		err_free(err);
+		return EXIT_FAILED;
+	}
+	return leave == UI_LEAVE_SIGNAL ? 128 + sig : 0;
+}
