@@ -15,7 +15,7 @@
 #include "config.h"
 
 enum {
-	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS,
+	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -50,6 +50,8 @@ static const struct opt {
 	{ { "no-unicode", no_argument, NULL, 'U' }, NULL, "ASCII only" },
 	{ { "no-mouse", no_argument, NULL, 'M' }, NULL, "leave the mouse to the terminal" },
 	{ { "keys", no_argument, NULL, OPT_KEYS }, NULL, "list the keys" },
+	{ { "record-stacks", required_argument, NULL, OPT_RECORD }, "FILE",
+	  "keep every recorded stack, for benchmarks" },
 	{ { "quiet", no_argument, NULL, 'q' }, NULL, "no messages but errors" },
 	{ { "verbose", no_argument, NULL, 'v' }, NULL, "say more, on standard error" },
 	{ { "help", no_argument, NULL, 'h' }, NULL, "this text" },
@@ -292,6 +294,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	case OPT_KEYS:
 		ui_print_keys();
 		cli->mode = CLI_DONE;
+		return true;
+	case OPT_RECORD:
+		cli->record = arg;
 		return true;
 	case 'q':
 		cli->quiet = true;

@@ -51,6 +51,7 @@ struct cli {
 	enum relay_mode io;
 	const char *io_path;
 	bool no_color, no_unicode, no_mouse;
+	const char *record;	/* --record-stacks, or NULL */
 	bool quiet, verbose;
 };
 

@@ -200,6 +200,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	};
 	sigset_t set;
 
+	report_set_modules(l.report, collector_modules(c));
 	if (cli->filter)	/* checked by cli_parse */
 		err_free(report_set_filter(l.report, cli->filter));
 	signal_set(&set);

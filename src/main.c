@@ -1,12 +1,12 @@
 /* heaptop: top for the heap. Parse, open, run, close. */
 #include "config.h"
 
-#include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +68,17 @@ static struct err *choose_front(struct cli *cli, bool *ret_screen)
 	return NULL;
 }
 
+/* A descriptor stays open for each file the target has mapped. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void block_signals(bool screen)
 {
 	sigset_t set;
@@ -125,7 +136,7 @@ static int watch(struct cli *cli, bool screen)
 		.launch = { .argv = cli->argv, .fd = { -1, -1, -1 } },
 		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
-		.paused = cli->paused,
+		.paused = cli->paused, .record = cli->record,
 	};
 	struct relay *relay = NULL;
 	struct collector *c = NULL;
@@ -183,6 +194,7 @@ int main(int argc, char **argv)
 	if (err)
 		return fail(err, EXIT_FAILED);
 	block_signals(screen);
+	raise_file_limit();
 	if (cli.mode == CLI_PICK && !pick(&cli, &err))
 		return err ? fail(err, EXIT_FAILED) : 0;
 	if (cli.mode == CLI_INPUT)

@@ -111,6 +111,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.pause = s->c ? source_pause : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.save = source_save, .status = source_status,
+		.mods = s->c ? collector_modules(s->c) : NULL,
 		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
 	};
 	struct ui_options options = {

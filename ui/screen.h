@@ -85,7 +85,7 @@ struct ui {
 	struct report *report;
 	struct view *view;		/* the one shown; our reference; NULL before the first */
 	char *main_module;		/* the program's own module, NULL if unknown */
-	bool view_dirty;		/* changed() is due for the screen shown */
+	unsigned main_tries;
 	uint64_t missed;		/* refreshes since the display was frozen */
 	double refresh;			/* seconds */
 	bool frozen, paused;

@@ -17,6 +17,9 @@
 #include "ui/modal.h"
 #include "ui/output.h"
 
+#define MAIN_TRIES 20
+#define MAIN_STACKS 32
+
 const struct view_ops *view_ops_of(enum ui_view v)
 {
 	static const struct view_ops *const all[UI_VIEWS] = {
@@ -523,36 +526,35 @@ void ui_key(struct ui *ui, const struct key_event *ev)
 		ui_action(ui, a);
 }
 
-/* The program's own module: the one named like the command, else the one that has _start. */
+/*
+ * The program's own module: the one that has `main` or `_start` at the outer end of a stack (a
+ * command's name may be a link to it). Looked for in a few stacks of the first views; until it is
+ * found the command's name will do.
+ */
 static void find_main_module(struct ui *ui)
 {
-	if (ui->main_module || !ui->view)
+	if (ui->main_tries >= MAIN_TRIES)
 		return;
-	const char *command = ui->view->info.command ? ui->view->info.command : "";
-	char first[256];
-	snprintf(first, sizeof(first), "%.*s", (int)strcspn(command, " "), command);
-	const char *base = ui_basename(first);
-	struct report_tree *tree = report_tree(ui->report, false);
-	const struct report_cell *root = report_tree_root(tree);
-	if (!root)
-		return;
-	size_t n;
-	const struct report_cell *const *cells =
-		report_tree_children(tree, root, REPORT_ALLOC_BYTES, &n);
-	for (size_t i = 0; i < n && i < 100; i++) {
-		const struct report_cell *c = cells[i];
-		if (!c->module || !*c->module)
-			continue;
-		if ((*base && !strcmp(c->module, base)) || !strcmp(c->function, "_start") ||
-		    !strcmp(c->function, "main")) {
+	ui->main_tries++;
+	for (size_t i = 0; i < ui->view->ntraces && i < MAIN_STACKS; i++) {
+		size_t n, site;
+		const struct report_frame *frames = report_stack(ui->report, i, &n, &site);
+		for (size_t k = 0; k < n; k++) {
+			const struct report_frame *f = &frames[n - 1 - k];
 			/* ld.so has a _start too */
-			if (!strncmp(c->module, "ld-", 3))
+			if (!f->module || !*f->module || !strncmp(f->module, "ld-", 3) ||
+			    (strcmp(f->function, "main") && strcmp(f->function, "_start")))
 				continue;
-			ui->main_module = xstrdup(c->module);
+			free(ui->main_module);
+			ui->main_module = xstrdup(f->module);
+			ui->main_tries = MAIN_TRIES;
 			return;
 		}
 	}
-	/* stacks without their outer end: wait for one that has it, take the command's name so far */
+	if (!ui->main_module && ui->view->info.command && *ui->view->info.command) {
+		CLEANUP_FREE char *first = xstrndup(ui->view->info.command, strcspn(ui->view->info.command, " "));
+		ui->main_module = xstrdup(ui_basename(first));
+	}
 }
 
 static void take_view(struct ui *ui, struct view *view)
@@ -635,6 +637,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 	ui->options = *options;
 	ui->canvas = canvas_create(rows, cols, unicode);
 	ui->report = report_create(names, false);
+	report_set_modules(ui->report, source->mods);
 	ui->screen = options->view < UI_VIEWS ? options->view : UI_SITES;
 	ui->value = options->value < REPORT_VALUES ? options->value : REPORT_LIVE_BYTES;
 	ui->refresh = options->delay > 0 ? options->delay : 1;

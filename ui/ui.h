@@ -17,6 +17,7 @@
 #include "report/report.h"
 
 struct err;
+struct modules;
 struct names;
 struct relay;
 struct view;
@@ -38,6 +39,7 @@ struct ui_source {
 	/* One line about the last save or other news ("saved heaptop.4242.pb.gz"), "" if none; the
 	 * caller frees. Changes are announced through fd. */
 	char *(*status)(void *ctx);
+	const struct modules *mods;	/* of the process, for frames without names; NULL: snapshot */
 	bool live;		/* a process behind it: quitting asks / detaches */
 	bool launched;		/* it is our child: q asks kill / detach / cancel while it runs */
 };

@@ -27,6 +27,7 @@ struct collect_config {
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */
 	uint32_t max_stack;
+	const char *record;		/* file for the stream of stacks (record.h), or NULL */
 };
 
 /* Start the thread and wait until the target runs hooked, or failed; then *ret_exit is the

@@ -18,6 +18,7 @@
 #include "base/ticks.h"
 #include "collect/frames.h"
 #include "collect/rate.h"
+#include "collect/record.h"
 #include "elf/modules.h"
 #include "heap/heap.h"
 #include "heap/view.h"
@@ -34,6 +35,8 @@
 #define MODULES_MISS_SECONDS 0.02	/* the same after an address no module holds */
 #define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
 #define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
+#define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
+#define EXEC_TRIES 3		/* detaching again after an exec came between */
 #define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
 
 struct session {
@@ -45,6 +48,7 @@ struct session {
 	struct unwinder *unwinder;
 	struct frames *frames;
 	struct heap *heap;
+	struct recorder *recorder;	/* or NULL */
 	struct ticks_clock clock;
 	bool placed;		/* the probe is in the target */
 	bool ended, detached, paused;
@@ -137,6 +141,7 @@ static void on_alloc(struct session *s, const struct wire_alloc *a)
 		n = walk(s, a, &why);
 	for (size_t i = 0; i < n; i++)
 		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
+	recorder_stack(s->recorder, s->addrs, n);
 	s->allocs++;
 	s->stacks++;
 	s->ends[why]++;
@@ -334,7 +339,10 @@ struct err *session_open(const struct collect_config *config, struct session **r
 	s->heap = heap_create(&(struct heap_config){ 0 });
 	s->probe = make_probe(s);
 	ticks_clock_init(&s->clock);
-	struct err *err = config->pid ? get_in_attached(s, ret_exit) : get_in_launched(s, ret_exit);
+	*ret_exit = config->pid ? 1 : LAUNCH_FAILED;
+	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
+	if (!err)
+		err = config->pid ? get_in_attached(s, ret_exit) : get_in_launched(s, ret_exit);
 	if (err) {
 		s->placed = false;
 		session_close(s);
@@ -353,6 +361,7 @@ void session_close(struct session *s)
 	s->probe->ops->destroy(s->probe);
 	target_destroy(s->target);
 	heap_destroy(s->heap);
+	recorder_destroy(s->recorder);
 	frames_destroy(s->frames);
 	unwinder_destroy(s->unwinder);
 	modules_destroy(s->mods);
@@ -584,20 +593,34 @@ static struct err *take_out(struct session *s, bool *ret_left)
 	return NULL;
 }
 
-struct err *session_detach(struct session *s, char **ret_message)
+/* It can't be stopped because it is ending, or has executed another program: see it through. */
+static struct err *see_through(struct session *s, struct err *gone)
 {
-	*ret_message = NULL;
-	if (s->ended || s->detached) {
-		return NULL;
-	}
-	struct err *err = target_stop(s->target);
-	if (err) {
-		if (err->code != ERR_GONE)
+	if (gone->code != ERR_GONE)
+		return gone;
+	for (int i = 0; i < GONE_TRIES; i++) {
+		struct err *err = NULL;
+		switch (session_step(s, &err)) {
+		case SESSION_ENDED:
+			err_free(gone);
+			return NULL;
+		case SESSION_BROKEN:
+			err_free(gone);
 			return err;
-		err_free(err);
-		on_end(s);
-		return NULL;
+		case SESSION_IDLE:
+		case SESSION_BUSY:
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		}
 	}
+	return gone;
+}
+
+static struct err *take_out_and_release(struct session *s, char **ret_message)
+{
+	struct err *err = target_stop(s->target);
+
+	if (err)
+		return err;
 	drain(s, true);
 	bool left = false;
 	if (s->placed) {
@@ -609,11 +632,7 @@ struct err *session_detach(struct session *s, char **ret_message)
 	struct err *resumed = target_resume(s->target);
 	if (err) {
 		err_free(resumed);
-		if (err->code != ERR_GONE)
-			return err;
-		err_free(err);
-		on_end(s);
-		return NULL;
+		return err;
 	}
 	s->placed = false;
 	s->detached = true;
@@ -622,6 +641,26 @@ struct err *session_detach(struct session *s, char **ret_message)
 				 left ? "; a thread was always inside, so some unused memory stays mapped"
 				 : "");
 	return resumed;
+}
+
+struct err *session_detach(struct session *s, char **ret_message)
+{
+	struct err *err = NULL;
+
+	*ret_message = NULL;
+	for (int i = 0; !s->ended && !s->detached && i < EXEC_TRIES; i++) {
+		err_free(err);
+		err = take_out_and_release(s, ret_message);
+		if (err)
+			err = see_through(s, err);
+		if (err && err->code != ERR_GONE)
+			break;
+	}
+	if (err && (s->ended || s->detached)) {
+		err_free(err);
+		err = NULL;
+	}
+	return err;
 }
 
 /* ---- commands ---- */

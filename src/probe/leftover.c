@@ -149,6 +149,17 @@ static struct err *check_owner(struct target *t, uint64_t state)
 		       (int)target_pid(t), (int)owner);
 }
 
+/* Threads that wait for room in a ring nobody reads any more shall leave now, not when the lease
+ * is over. */
+static void deactivate(const struct found *f)
+{
+	const uint32_t zero = 0;
+
+	for (size_t k = 0; k < f->states.n; k++)
+		err_free(target_write(f->t, f->states.at[k].start + offsetof(struct wire_ctl, active),
+				      &zero, sizeof(zero)));
+}
+
 static bool anybody_inside(const struct found *f)
 {
 	size_t n;
@@ -229,6 +240,7 @@ struct err *probe_agent_cleanup(struct target *t, const struct modules *mods, si
 	}
 	if (err)
 		return err;
+	deactivate(f);
 	if (anybody_inside(f)) {
 		*ret_again = true;
 		return NULL;

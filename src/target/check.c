@@ -220,9 +220,12 @@ static struct err *check(pid_t pid, bool quiet)
 		struct err *err = missing_right(pid, &status);
 		if (err)
 			return err;
+		if (ask && have_ptrace_capability())
+			return err_new(ERR_DENIED, "process %d: the kernel forbids tracing it, even with "
+				       "CAP_SYS_PTRACE (a security module, or another container)", pid);
 		if (ask)
-			return err_new(ERR_DENIED, "process %d: the kernel forbids tracing it (security "
-				       "module or container): run heaptop as root beside it "
+			return err_new(ERR_DENIED, "process %d: the kernel forbids tracing it (a security "
+				       "module, or another container): run heaptop as root "
 				       "(sudo heaptop -p %d)", pid, pid);
 	}
 	return target_check_architecture(pid);

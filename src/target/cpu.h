@@ -47,9 +47,9 @@ void cpu_leave_syscall(struct cpu_regs *regs, bool fresh);
 bool cpu_has_restart(const struct cpu_regs *regs);
 
 /*
- * signal(7), "Interruption of system calls ... by stop signals": some system calls fail with EINTR when
- * their thread is merely stopped. If regs are at such a failure, they are changed so that the
- * call is made again, and true is returned.
+ * signal(7), "Interruption of system calls ... by stop signals": some system calls fail with
+ * EINTR when their thread is merely stopped. If regs are at such a failure, they are changed so
+ * that the call is made again, and true is returned.
  */
 bool cpu_retry_syscall(struct cpu_regs *regs);
 
@@ -82,10 +82,10 @@ void cpu_call_prepare(struct cpu_regs *regs, uint64_t gadget, uint64_t frame, lo
 		      const uint64_t args[6]);
 
 /*
- * A marker to be put in place of an empty function (ld.so's debug hook), `old` being its CPU_MARKER_LEN
- * first bytes: code that does nothing but a harmless system call, seen by PTRACE_SYSCALL, and
- * returns. Unlike a breakpoint it hurts nobody when no tracer is left. False if the function
- * isn't empty or too short.
+ * A marker to be put in place of an empty function (ld.so's debug hook), `old` being its
+ * CPU_MARKER_LEN first bytes: code that does nothing but a harmless system call, seen by
+ * PTRACE_SYSCALL, and returns. Unlike a breakpoint it hurts nobody when no tracer is left.
+ * False if the function isn't empty or too short.
  */
 #define CPU_MARKER_LEN 16
 bool cpu_marker_build(const uint8_t old[CPU_MARKER_LEN], uint8_t ret[CPU_MARKER_LEN]);

@@ -90,8 +90,9 @@ static bool process_ends(struct target *t, pid_t tid)
 }
 
 /*
- * Our first look at a thread that has taken the process's id by an exec: it stands in PTRACE_EVENT_EXEC, or,
- * having been seized a little late, it is stopped on its first steps in the new program.
+ * Our first look at a thread that has taken the process's id by an exec: it stands in
+ * PTRACE_EVENT_EXEC, or, having been seized a little late, it is stopped on its first steps in
+ * the new program.
  */
 static void catch_exec(struct target *t)
 {
@@ -125,8 +126,8 @@ static void catch_exec(struct target *t)
 }
 
 /*
- * The first thread had left, and its id belongs to a living thread again that nobody traces: another
- * one has done an exec that we didn't see. Stop it wherever it is by now.
+ * The first thread had left, and its id belongs to a living thread again that nobody traces:
+ * another one has done an exec that we didn't see. Stop it wherever it is by now.
  */
 static void seize_unseen(struct target *t)
 {
@@ -178,10 +179,10 @@ bool target_at_exit(struct target *t, pid_t tid)
 		return true;
 	}
 	/*
-	 * The others go on, so an exec or the end of the process has to be seen through them. This one goes
-	 * first: a thread in the middle of an exec waits for its death and holds a lock that PTRACE_SEIZE
-	 * takes. For the same reason none is seized while others are in our hands, which the exec
-	 * waits for as well; seize_unseen() sees to it then.
+	 * The others go on, so an exec or the end of the process has to be seen through them.
+	 * This one goes first: a thread in the middle of an exec waits for its death and holds
+	 * a lock that PTRACE_SEIZE takes. For the same reason none is seized while others are
+	 * in our hands, which the exec waits for as well; seize_unseen() sees to it then.
 	 */
 	bool raised = t->raised, seize = t->nthreads == 1;
 	if (seize && !raised)

@@ -1,6 +1,7 @@
 /*
  * Inside of target/: the target and its threads as the files of this folder share them. Who
- * writes what: stop.c the threads, launch.c and event.c the end of the process, remote.c its own part.
+ * writes what: stop.c the threads, launch.c and event.c the end of the process, remote.c its
+ * own part.
  */
 #ifndef HEAPTOP_TARGET_IMPL_H
 #define HEAPTOP_TARGET_IMPL_H

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,14 +19,17 @@
 #include "target/impl.h"
 
 /*
- * What heaptop itself was started with: exec keeps the signal mask and the ignored signals, and
- * heaptop changes them for itself. Taken before main() runs, written never again.
+ * What heaptop itself was started with: exec keeps the signal mask, the ignored signals and the
+ * limit of descriptors, and heaptop changes them for itself. Taken before main() runs, written
+ * never again.
  */
 static sigset_t inherited_mask, inherited_ignored;
+static struct rlimit inherited_files;
 
 __attribute__((constructor)) static void note_inherited_signals(void)
 {
 	sigprocmask(SIG_BLOCK, NULL, &inherited_mask);
+	getrlimit(RLIMIT_NOFILE, &inherited_files);
 	sigemptyset(&inherited_ignored);
 	for (int sig = 1; sig < NSIG; sig++) {
 		struct sigaction action;
@@ -93,6 +97,7 @@ static void child_signals(void)
 		sigaction(sig, &action, NULL);
 	}
 	sigprocmask(SIG_SETMASK, &inherited_mask, NULL);
+	setrlimit(RLIMIT_NOFILE, &inherited_files);
 }
 
 /* Held on `go` until it is traced, then becomes the program; an errno into `report` if it can't. */

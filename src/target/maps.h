@@ -12,8 +12,8 @@
 struct mapping;
 
 /*
- * One line of maps, without its newline, into *ret; ret->path points into the line, which is changed
- * (unescaped, " (deleted)" cut off). False if it is malformed.
+ * One line of maps, without its newline, into *ret; ret->path points into the line, which is
+ * changed (unescaped, " (deleted)" cut off). False if it is malformed.
  */
 bool maps_parse_line(char *line, struct mapping *ret);
 

@@ -306,8 +306,9 @@ void cpu_call_prepare(struct cpu_regs *regs, uint64_t gadget, uint64_t frame, lo
 }
 
 /*
- * push %rax; push %rcx; push %r11; mov $39,%eax; syscall (getpid); pop %r11; pop %rcx; pop %rax; ret.
- * All registers survive: ld.so may have been compiled knowing that its empty function changes none.
+ * push %rax; push %rcx; push %r11; mov $39,%eax; syscall (getpid); pop %r11; pop %rcx; pop
+ * %rax; ret. All registers survive: ld.so may have been compiled knowing that its empty
+ * function changes none.
  */
 static const uint8_t marker[CPU_MARKER_LEN] = {
 	0x50, 0x51, 0x41, 0x53, 0xb8, 0x27, 0, 0, 0, 0x0f, 0x05, 0x41, 0x5b, 0x59, 0x58, 0xc3,

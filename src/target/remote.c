@@ -148,9 +148,9 @@ static bool match_stacks(void *ctx, const struct mapping *m)
 			continue;
 		f->lo = m->start;
 		/*
-		 * A thread's stack and its thread control block are one mapping in glibc and musl, the
-		 * block at its upper end. What else a stack pointer may point into (a fiber's
-		 * stack from malloc, a Go arena) may hold other objects right below.
+		 * A thread's stack and its thread control block are one mapping in glibc and
+		 * musl, the block at its upper end. What else a stack pointer may point into (a
+		 * fiber's stack from malloc, a Go arena) may hold other objects right below.
 		 */
 		f->sure = strcmp(m->path, "[stack]") == 0 ||
 			  (!m->inode && f->tp > f->sp && f->tp < m->end && m->path[0] == '\0');
@@ -233,8 +233,8 @@ static struct err *choose_thread(struct target *t)
 }
 
 /*
- * A thread stopped within a restartable sequence (rseq(2); per-CPU caches of tcmalloc) must not simply
- * go on there: the kernel would have aborted it, but sees the pc only of our call.
+ * A thread stopped within a restartable sequence (rseq(2); per-CPU caches of tcmalloc) must not
+ * simply go on there: the kernel would have aborted it, but sees the pc only of our call.
  */
 static void abort_rseq(struct target *t, pid_t tid, struct cpu_regs *regs)
 {
@@ -285,8 +285,9 @@ static struct err *next_stop(struct call *c, bool *ret_syscall)
 		return NULL;
 	case STOP_SIGNAL:
 		/*
-		 * All that can be blocked is; SIGSTOP can't: it is sent again afterwards. A fault would
-		 * be ours (the frame or the code isn't what we thought): the registers go back.
+		 * All that can be blocked is; SIGSTOP can't: it is sent again afterwards. A
+		 * fault would be ours (the frame or the code isn't what we thought): the
+		 * registers go back.
 		 */
 		if (sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP ||
 		    sig == SIGSYS)

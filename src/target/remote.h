@@ -13,13 +13,13 @@
  * If nobody is there any more, the thread does the system call, returns into sigreturn, and the
  * kernel puts back all that is in the frame. The frame is written before the registers are set,
  * the registers before the signal mask (all blocked, so that no handler runs in between), and
- * undone in the opposite order: at each instant either everything is as it was, or the
- * frame brings it back. While heaptop lives it drives the thread with PTRACE_SYSCALL to the exit of the
- * call and puts back registers, mask and the bytes under the frame itself.
+ * undone in the opposite order: at each instant either everything is as it was, or the frame
+ * brings it back. While heaptop lives it drives the thread with PTRACE_SYSCALL to the exit of
+ * the call and puts back registers, mask and the bytes under the frame itself.
  *
- * What sigreturn would lose is put into the frame: a system call that the kernel was going to restart
- * has to be restarted by its registers (cpu_leave_syscall), a restartable sequence (rseq) the thread
- * stood in has to be aborted, and the alternate signal stack must stay.
+ * What sigreturn would lose is put into the frame: a system call that the kernel was going to
+ * restart has to be restarted by its registers (cpu_leave_syscall), a restartable sequence
+ * (rseq) the thread stood in has to be aborted, and the alternate signal stack must stay.
  *
  * Thread: one whose stack is surely a stack, preferably; without seccomp; room below it.
  */

@@ -4,11 +4,12 @@
  * have a breakpoint on (r_brk). At the exec its address isn't published yet, but it is a symbol
  * of ld.so, in glibc and in musl.
  *
- * A breakpoint would kill the program by SIGTRAP if heaptop were killed before the hit; hardware ones,
- * too, outlive their tracer. So the empty function gets a marker written over it, code that makes one
- * harmless system call and returns, and the program runs under PTRACE_SYSCALL until it
- * makes that one. Breakpoints are used only where there is no room for the marker or no such symbol;
- * in the latter case the program stops at its entry point, when its constructors have run.
+ * A breakpoint would kill the program by SIGTRAP if heaptop were killed before the hit;
+ * hardware ones, too, outlive their tracer. So the empty function gets a marker written over
+ * it, code that makes one harmless system call and returns, and the program runs under
+ * PTRACE_SYSCALL until it makes that one. Breakpoints are used only where there is no room for
+ * the marker or no such symbol; in the latter case the program stops at its entry point, when
+ * its constructors have run.
  *
  * A static program is at its entry point right after the exec.
  */
@@ -167,8 +168,9 @@ static bool find_linker(struct target *t, const struct auxv *aux, struct linker 
 	ret->hook = symbol(file, bias, "_dl_debug_state");
 	ret->debug = symbol(file, bias, "_r_debug");
 	ret->debug_ptr = symbol(file, bias, "_dl_debug_addr");
-	/* A static program has the function as well, and nobody to call it in time. */
-	if (!aux->base && elf_file_type(file) != ET_DYN)
+	/* A static-pie of glibc has these symbols as well, and nobody to call the function in time. */
+	if (!aux->base && (elf_file_type(file) != ET_DYN ||
+			   !(ret->debug_ptr || elf_file_find_symbol(file, "_rtld_global"))))
 		ret->hook = 0;
 	elf_file_unref(file);
 	return ret->hook && (ret->debug || ret->debug_ptr);

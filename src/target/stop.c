@@ -219,51 +219,54 @@ static struct err *ended_error(const struct target *t)
 	return target_gone(t);
 }
 
-/* Wait for all threads that were interrupted. */
+/* A first thread that has left is a zombie for as long as the others go on: it never stops. */
+static bool has_left(struct target *t, pid_t tid)
+{
+	struct proc_stat stat;
+
+	return tid == t->pid && proc_stat(t->pid, tid, &stat) && stat.state == 'Z';
+}
+
+/*
+ * Wait for all threads that were interrupted, one after the other, with naps in between and not
+ * blocking, since one might never stop. The naps also leave the processor to the threads: those
+ * that wait for one have to run to notice.
+ */
 static struct err *wait_all(struct target *t, double deadline)
 {
 	double nap = 20e-6;
 
-	for (;;) {
-		pid_t waiting = 0;
-		for (size_t i = 0; i < t->nthreads;) {
-			struct thread *th = &t->threads[i];
-			pid_t tid = th->tid;
-			if (th->state != THREAD_RUNNING) {
-				i++;
-				continue;
-			}
-			enum wait_result result = wait_once(t, th);
-			if (ending(t))
-				return ended_error(t);
-			if (result == WAIT_DEAD) {
-				/* Another thread may have moved into its place. The first one of a launched
-				 * program stays: its id tells of an exec and of the end. */
-				target_drop_thread(t, tid);
-				continue;
-			}
-			if (result == WAIT_NOT_YET && !waiting) {
-				struct thread *now = target_thread(t, tid);
-				/* A first thread that left is a zombie until the others have ended. */
-				struct proc_stat stat;
-				if (now && now->watched && tid == t->pid && nap > 1e-4 &&
-				    proc_stat(t->pid, tid, &stat) && stat.state == 'Z') {
-					i++;
-					continue;
-				}
-				waiting = tid;
-			}
+	for (size_t i = 0; i < t->nthreads;) {
+		pid_t tid = t->threads[i].tid;
+		if (t->threads[i].state != THREAD_RUNNING) {
 			i++;
+			continue;
 		}
-		if (!waiting)
-			return NULL;
+		enum wait_result result = wait_once(t, &t->threads[i]);
+		if (ending(t))
+			return ended_error(t);
+		if (result == WAIT_STOPPED) {
+			i++;
+			nap = 20e-6;
+			continue;
+		}
+		if (result == WAIT_DEAD) {
+			target_drop_thread(t, tid);
+			i = 0;	/* the list may have changed in other ways, too */
+			continue;
+		}
+		if (nap > 100e-6 && has_left(t, tid)) {
+			i++;
+			continue;
+		}
 		if (target_now() > deadline)
 			return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be "
-				       "stopped now (a disk, or a vfork): try again", waiting, t->pid);
+				       "stopped now (a disk, or a vfork): try again", tid, t->pid);
 		target_sleep(nap);
 		if (nap < 1e-3)
-			nap *= 1.5;
+			nap *= 1.4;
 	}
+	return NULL;
 }
 
 /* Seize and interrupt every thread that we don't have yet; their number in *ret_fresh. */
@@ -354,9 +357,9 @@ static void release(struct thread *th)
 	th->state = THREAD_RUNNING;
 	if (th->group_stop) {
 		/*
-		 * Back to listening for SIGCONT. A remote call has led it away from its stop: ask for
-		 * another, which the kernel reports as the group-stop that still is in effect, and
-		 * target_poll() answers that with PTRACE_LISTEN.
+		 * Back to listening for SIGCONT. A remote call has led it away from its stop:
+		 * ask for another, which the kernel reports as the group-stop that still is in
+		 * effect, and target_poll() answers that with PTRACE_LISTEN.
 		 */
 		if (ptrace(PTRACE_LISTEN, th->tid, 0, 0L) == 0)
 			return;
@@ -461,8 +464,8 @@ void target_delete(struct target *t)
 }
 
 /*
- * Before anything is touched: a thread that stays in an uninterruptible wait couldn't be stopped, and
- * once seized not be let go either.
+ * Before anything is touched: a thread that stays in an uninterruptible wait couldn't be
+ * stopped, and once seized not be let go either.
  */
 static struct err *check_waits(pid_t pid)
 {
@@ -662,6 +665,7 @@ struct err *target_step_out(struct target *t, const struct code_range *ranges, s
 		if (moment < 1e-3)
 			moment *= 1.2;
 	}
+	release_all(t);
 	return err_new(ERR_BUSY, "process %d: a thread doesn't leave the code that is to be changed",
 		       t->pid);
 }

@@ -58,6 +58,10 @@ struct err *target_attach(pid_t pid, struct target **ret);
 /* Release. The process goes on, untraced (a launched one too). Accepts NULL. */
 void target_destroy(struct target *t);
 
+/*
+ * On failure the target runs. ERR_GONE: it has ended, is about to, or has just done an exec;
+ * target_poll tells which. ERR_BUSY: a thread is in an uninterruptible wait; try again.
+ */
 struct err *target_stop(struct target *t);
 struct err *target_resume(struct target *t);
 bool target_is_stopped(const struct target *t);
@@ -124,8 +128,10 @@ struct code_range {
 };
 /*
  * See that no thread's PC lies strictly inside one of the ranges (start < pc < end): such
- * threads are single-stepped until they are out. ERR_BUSY if one won't leave (blocked in a system call is
- * outside by definition of ranges: they hold no syscall).
+ * threads are let run a moment and stopped again until they are out (not single-stepped: a trap
+ * flag left behind by a killed heaptop would kill them). Threads may end and new ones appear
+ * meanwhile. ERR_BUSY if one won't leave, and then, as after any other error, the target runs.
+ * A thread blocked in a system call is outside by definition of ranges: they hold no syscall.
  */
 struct err *target_step_out(struct target *t, const struct code_range *ranges, size_t n);
 

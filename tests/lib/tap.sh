@@ -157,3 +157,10 @@ sites() {
 }
 # The text of a process is its files' (or its own name for what differs).
 text_intact() { python3 "$abs_top_srcdir/tests/lib/textcmp.py" "$1"; }
+# known_right TRUTH FRAME: every figure of a batch file equals what the victim "known" printed.
+known_right() {
+  local right=0
+  python3 "$abs_top_srcdir/tests/lib/known.py" exact "$1" "$2" >"$tmp/verdict" || right=1
+  grep -v '^ok' "$tmp/verdict" | sed 's/^#* */# /'
+  return $right
+}

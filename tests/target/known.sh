@@ -23,8 +23,7 @@ isnt "figures were compared" "$(grep -c '^ok' "$tmp/verdict")" 0
 # ---- the same in a run long enough for several frames, drains in between ----
 run 120 "$HEAPTOP" -e -b -x -d 0.1 "$known" 10 0 "$tmp/truth"
 is "a longer one leaves with 0" "$status" 0
-ok "every figure of it equals the truth" \
-  python3 "$abs_top_srcdir/tests/lib/known.py" exact "$tmp/truth" "$tmp/out"
+ok "every figure of it equals the truth" known_right "$tmp/truth" "$tmp/out"
 
 # ---- sampled: 20 runs of more than 200,000 allocations ----
 # Of 20 runs, one figure of a site may lie beyond three standard errors by chance (0.3% each). With

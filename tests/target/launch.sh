@@ -33,8 +33,11 @@ import os, signal, sys
 print(sorted(os.listdir("/proc/self/fd"), key=int)[:-1])	# but the listing's own
 print({k: v for k, v in sorted(os.environ.items()) if k != "_"})
 for line in open("/proc/self/status"):
-    if line.startswith(("SigBlk", "SigIgn", "SigCgt", "SigPnd", "ShdPnd", "Uid", "Gid", "Groups", "NoNewPrivs", "Umask", "Cap", "Seccomp:")):
-        print(line.strip())
+    if line.startswith(("SigBlk", "SigIgn", "SigCgt", "SigPnd", "Uid", "Gid", "Groups", "NoNewPrivs", "Umask", "Cap", "Seccomp:")):
+        name, value = line.split(":", 1)
+        if name.startswith("Sig"):	# without 32 and 33, which are libc's own
+            value = "%x" % (int(value, 16) & ~(3 << 31))
+        print(name, value.strip())
 print(os.getpgrp() == os.getpgid(os.getppid()), os.getsid(0) == os.getsid(os.getppid()))
 print([os.isatty(fd) for fd in range(3)], os.getcwd(), sys.argv[1:])
 print(os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0))

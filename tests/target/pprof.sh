@@ -9,7 +9,7 @@ run 60 "$HEAPTOP" -e -b -x -o "$tmp/known.pb.gz" "$VICTIMS/known" 4 0 "$tmp/trut
 is "a snapshot at the program's end" "$status" 0
 diag_file "$tmp/err" 5
 cp "$tmp/out" "$tmp/frame"
-ok "the frame is right" python3 "$abs_top_srcdir/tests/lib/known.py" exact "$tmp/truth" "$tmp/frame"
+ok "the frame is right" known_right "$tmp/truth" "$tmp/frame"
 ok "it is gzip" gzip -t "$tmp/known.pb.gz"
 
 # ---- opened again ----

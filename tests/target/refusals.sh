@@ -81,7 +81,7 @@ if [ "$(id -u)" = 0 ] && have setpriv; then
   run 60 "${as_user[@]}" "$binary" -e -b -x "$tmp/known" 1 0 "$tmp/open/truth"
   is "a user can launch" "$status" 0
   diag_file "$tmp/err" 5
-  ok "and the figures are right" python3 "$abs_top_srcdir/tests/lib/known.py" exact "$tmp/open/truth" "$tmp/out"
+  ok "and the figures are right" known_right "$tmp/open/truth" "$tmp/out"
 
   start "$tmp/theirs" "${as_user[@]}" "$tmp/demo" 60
   ok "a process of theirs" wait_for "$tmp/theirs" serving

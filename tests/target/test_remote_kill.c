@@ -1,6 +1,6 @@
 /*
- * heaptop killed by SIGKILL at a random instant must leave its target right: while it attaches, makes
- * remote system calls, lets go, or brings a launched program to its start. ROUNDS (40) of
+ * heaptop killed by SIGKILL at a random instant must leave its target right: while it attaches,
+ * makes remote system calls, lets go, or brings a launched program to its start. ROUNDS (40) of
  * each; TAP.
  */
 #include <signal.h>

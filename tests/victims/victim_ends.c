@@ -3,8 +3,9 @@
  *	exit N | signal N | thread-exit N | leader-exit N | exec PROGRAM ARG... |
  *	thread-exec PROGRAM ARG... | stop | wait | seccomp | mask
  * `thread-*`: another thread does it. `leader-exit`: the first thread leaves, another one ends
- * the process later. `stop`: stops itself by SIGSTOP, then exits with 3. `wait`: until stdin ends. `mask`: prints
- * what it inherited. `constructed` tells whether its constructors have run.
+ * the process later. `stop`: stops itself by SIGSTOP, then exits with 3. `wait`: until stdin
+ * ends. `mask`: prints what it inherited. `constructed` tells whether its constructors have
+ * run.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -37,7 +38,7 @@ static void nap(long ms)
 static void *worker(void *arg)
 {
 	(void)arg;
-	nap(30);
+	nap(args[1][0] == 'l' ? 300 : 30);
 	if (strcmp(args[1], "thread-exec") == 0)
 		execvp(args[2], args + 2);
 	exit(atoi(args[2]));

@@ -1,11 +1,12 @@
 /*
- * A program that notices what is done to it. Each thread does one thing over and over (waits in a
- * system call, holds values in registers, handles signals, makes threads) and checks that it
+ * A program that notices what is done to it. Each thread does one thing over and over (waits in
+ * a system call, holds values in registers, handles signals, makes threads) and checks that it
  * comes out right: no EINTR, no register, mask or alternate stack changed. A line on stdin is
  * answered by "ok" once every thread has gone on since; anything wrong is told on stdout and
  * ends the program with code 1. "quit" or the end of stdin ends it with code 0. With the
- * argument "stops" it doesn't mind EINTR where SIGSTOP and SIGCONT give it, see signal(7). "stopsN": the
- * thread of job N is started last and so has the lowest stack, which heaptop takes for its calls.
+ * argument "stops" it doesn't mind EINTR where SIGSTOP and SIGCONT give it, see signal(7).
+ * "stopsN": the thread of job N is started last and so has the lowest stack, which heaptop
+ * takes for its calls.
  */
 #include <errno.h>
 #include <poll.h>
