@@ -136,11 +136,22 @@ static void wait_for(struct loop *l, int sigfd, double until)
 		l->next = LEAVE;
 }
 
+/* Seconds to watch. -p with -o alone means one snapshot: of as long as a frame takes, since at the
+ * moment of attaching nothing is known yet. */
+static double length(const struct cli *cli)
+{
+	if (cli->duration > 0)
+		return cli->duration;
+	if (cli->mode != CLI_RUN && cli->output && !cli->batch)
+		return cli->delay;
+	return 1e300;
+}
+
 static void watch(struct loop *l, int sigfd)
 {
 	double start = monotonic_seconds();
 	double next_frame = start + l->cli->delay;
-	double end = l->cli->duration > 0 ? start + l->cli->duration : 1e300;
+	double end = start + length(l->cli);
 
 	while (l->next == GO_ON && collector_state(l->c) == COLLECT_RUNNING) {
 		double now = monotonic_seconds();

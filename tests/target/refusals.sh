@@ -21,7 +21,11 @@ while [ -e "/proc/$((--pid))" ]; do :; done
 refused "no such process" "[Nn]o (such )?process" "$pid"
 
 # ---- zombie: the child of a process that never waits ----
-start "$tmp/zombie" sh -c 'true & echo $!; exec sleep 60'
+start "$tmp/zombie" python3 -c 'import os, time
+pid = os.fork()
+if not pid: os._exit(0)
+print(pid, flush=True)
+time.sleep(60)'
 ok "a zombie is there" wait_for "$tmp/zombie" '^[0-9]+$'
 zombie=$(cat "$tmp/zombie")
 is_zombie() { grep -q '^State:.*Z' "/proc/$zombie/status"; }
