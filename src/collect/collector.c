@@ -24,6 +24,7 @@
 
 #define STEP_IDLE_MS 20		/* between looks at the rings when nothing comes */
 #define STEP_BUSY_MS 1		/* and while events come in */
+#define STEP_QUIET_MS 50	/* and when nothing has come for a second */
 #define DETACH_SECONDS 10.0
 
 struct collector {
@@ -205,7 +206,7 @@ static void wait_for_something(struct collector *c, int sigchld, int timeout_ms)
 
 static void run(struct collector *c, int sigchld)
 {
-	double next = 0;
+	double next = 0, busy = 0;
 
 	for (;;) {
 		struct wants w = take_wants(c);
@@ -230,7 +231,10 @@ static void run(struct collector *c, int sigchld)
 			publish(c);
 			next = now + c->config.refresh;
 		}
-		wait_for_something(c, sigchld, step == SESSION_BUSY ? STEP_BUSY_MS : STEP_IDLE_MS);
+		if (step == SESSION_BUSY)
+			busy = now;
+		wait_for_something(c, sigchld, step == SESSION_BUSY ? STEP_BUSY_MS
+				   : now - busy < 1 ? STEP_IDLE_MS : STEP_QUIET_MS);
 	}
 }
 

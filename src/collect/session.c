@@ -442,7 +442,9 @@ static void look_after(struct session *s)
 		if (s->placed)
 			err_free(s->probe->ops->set_raise(s->probe, s->target, s->auto_rate));
 	}
-	if (now - s->last_usage >= (s->auto_rate ? CONTROL_SECONDS : USAGE_SECONDS)) {
+	/* a quiet target isn't looked at more often than the screen needs */
+	bool control = s->auto_rate && s->events != s->before.events;
+	if (now - s->last_usage >= (control ? CONTROL_SECONDS : USAGE_SECONDS)) {
 		target_usage(s->target, &s->usage);
 		if (s->placed)
 			s->probe->ops->stats(s->probe, s->target, &s->stats);
