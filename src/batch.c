@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "heap/view.h"
+#include "unwind/unwind.h"
 
 static const char *state_name(enum view_state state)
 {
@@ -24,6 +25,21 @@ static double percent(uint64_t part, uint64_t all)
 static double percent_error(double error, uint64_t value)
 {
 	return value ? 100.0 * error / (double)value : 0;
+}
+
+/* "# stacks_incomplete: 12 stack copy too short, 3 too deep" */
+static void incomplete(FILE *out, const struct view_info *i)
+{
+	const char *before = "# stacks_incomplete: ";
+
+	for (int why = UNWIND_END_ROOT + 1; why < UNWIND_END_COUNT; why++) {
+		if (!i->ends[why])
+			continue;
+		fprintf(out, "%s%" PRIu64 " %s", before, i->ends[why], unwind_end_text(why));
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', out);
 }
 
 static void header(FILE *out, struct report *report)
@@ -56,6 +72,7 @@ static void header(FILE *out, struct report *report)
 	fprintf(out, "# rss_bytes: %" PRIu64 "\n# threads: %u\n", i->rss, i->threads);
 	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
 		percent(i->stacks_complete, i->stacks));
+	incomplete(out, i);
 	fprintf(out, "# cache_hit_pct: %.2f\n", percent(t->last_hits, t->steps));
 	fprintf(out, "# hooks: %u\n", i->nhooks);
 	for (size_t k = 0; k < i->nunhooked; k++)

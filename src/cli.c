@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config.h"
+#include "export/export.h"
 
 enum {
 	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
@@ -227,6 +228,19 @@ static bool parse_io(const char *arg, struct cli *cli)
 	return true;
 }
 
+/* A suffix that says no format is told before the program runs for hours, not after. */
+static bool known_format(const char *path)
+{
+	enum export_format format;
+	struct err *err = export_format_of(path, &format);
+
+	if (!err)
+		return true;
+	fail("-o: %s", err->text);
+	err_free(err);
+	return false;
+}
+
 static bool parse_option(int opt, const char *arg, struct cli *cli)
 {
 	switch (opt) {
@@ -238,7 +252,7 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		return true;
 	case 'o':
 		cli->output = arg;
-		return *arg ? true : fail("-o: the file name is empty");
+		return *arg ? known_format(arg) : fail("-o: the file name is empty");
 	case 'r':
 		return parse_rate(arg, cli);
 	case 'e':

@@ -23,7 +23,6 @@ enum cli_mode {
 #define EXIT_USAGE 2		/* attach, view and batch: see heaptop(1), EXIT STATUS */
 #define EXIT_FAILED 1
 #define EXIT_LAUNCH_FAILED 125
-#define EXIT_INTERRUPTED 130
 
 struct cli {
 	enum cli_mode mode;

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ struct loop {
 	struct report *report;
 	bool launched;
 	bool output_gone;	/* nobody reads our frames any more */
-	bool failed;		/* a snapshot couldn't be written */
+	bool failed;		/* something couldn't be written */
 	int interrupts;
 	int frames;
 	enum {
@@ -81,6 +82,18 @@ static void snapshot(struct loop *l, const char *path)
 	note(l, text);
 }
 
+/* False: no more frames are wanted there. A reader that has left is fine, a full disk isn't. */
+static bool put_frame(struct report *report, enum report_value sort, bool *failed)
+{
+	if (batch_frame(stdout, report, sort))
+		return true;
+	if (errno != EPIPE) {
+		fprintf(stderr, "heaptop: standard output: %s\n", strerror(errno));
+		*failed = true;
+	}
+	return false;
+}
+
 static void frame(struct loop *l)
 {
 	if (!l->cli->batch || l->output_gone)
@@ -88,8 +101,7 @@ static void frame(struct loop *l)
 	struct view *view = collector_view_now(l->c);
 	report_set_view(l->report, view);
 	view_unref(view);
-	if (!batch_frame(stdout, l->report, l->cli->sort))
-		l->output_gone = true;
+	l->output_gone = !put_frame(l->report, l->cli->sort, &l->failed);
 	l->frames++;
 }
 
@@ -225,7 +237,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 		snapshot(&l, cli->output);
 	if (!ended)
 		leave(&l);
-	if (collector_state(c) == COLLECT_FAILED)
+	else if (collector_state(c) == COLLECT_FAILED)
 		fprintf(stderr, "heaptop: %s\n", collector_message(c));
 	report_destroy(l.report);
 	return exit_code(&l);
@@ -249,7 +261,8 @@ int headless_show(const struct cli *cli, struct view *view, struct names *names,
 	if (cli->filter)
 		err_free(report_set_filter(report, cli->filter));
 	report_set_view(report, view);
-	bool ok = batch_frame(stdout, report, cli->sort);
+	bool failed = false;
+	put_frame(report, cli->sort, &failed);
 	report_destroy(report);
-	return ok ? 0 : EXIT_FAILED;
+	return failed ? EXIT_FAILED : 0;
 }

@@ -164,8 +164,8 @@ static int watch(struct cli *cli, bool screen)
 	return code;
 }
 
-/* The process picker; false: left without choosing. */
-static bool pick(struct cli *cli, struct err **ret_err)
+/* The process picker; false: left without choosing, *ret_code is the exit code. */
+static bool pick(struct cli *cli, int *ret_code)
 {
 	struct ui_options options = {
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
@@ -173,15 +173,19 @@ static bool pick(struct cli *cli, struct err **ret_err)
 		.script = getenv("HEAPTOP_SCRIPT"),
 	};
 
+	int sig = 0;
+
 	cli->pid = 0;
-	*ret_err = ui_pick(cli->name, &options, &cli->pid);
-	return !*ret_err && cli->pid;
+	struct err *err = ui_pick(cli->name, &options, &cli->pid, &sig);
+	*ret_code = err ? fail(err, EXIT_FAILED) : sig ? 128 + sig : 0;
+	return !*ret_code && cli->pid;
 }
 
 int main(int argc, char **argv)
 {
 	struct cli cli;
 	bool screen;
+	int code;
 
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
@@ -195,8 +199,8 @@ int main(int argc, char **argv)
 		return fail(err, EXIT_FAILED);
 	block_signals(screen);
 	raise_file_limit();
-	if (cli.mode == CLI_PICK && !pick(&cli, &err))
-		return err ? fail(err, EXIT_FAILED) : 0;
+	if (cli.mode == CLI_PICK && !pick(&cli, &code))
+		return code;
 	if (cli.mode == CLI_INPUT)
 		return view_snapshot(&cli, screen);
 	return watch(&cli, screen);

@@ -96,6 +96,14 @@ static void source_open(struct source *s)
 	epoll_ctl(s->fd, EPOLL_CTL_ADD, saver_fd(s->saver), &e);
 }
 
+/* One value is for all screens: -s is meant for Sites, --value for Flame. */
+static enum report_value first_value(const struct cli *cli)
+{
+	bool by_value = cli->view == UI_FLAME || cli->sort == REPORT_LIVE_BYTES;
+
+	return by_value && cli->value != REPORT_LIVE_BYTES ? cli->value : cli->sort;
+}
+
 static struct err *run(const struct cli *cli, struct source *s, struct names *names,
 		       struct relay *relay, enum ui_leave *ret_leave, int *ret_signal)
 {
@@ -115,12 +123,19 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
 	};
 	struct ui_options options = {
-		.view = cli->view, .value = cli->sort, .filter = cli->filter, .delay = cli->delay,
+		.view = cli->view, .value = first_value(cli), .filter = cli->filter,
+		.delay = cli->delay, .duration = s->c ? cli->duration : 0,
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
 		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program,
 		.title = title, .script = getenv("HEAPTOP_SCRIPT"),
 		.snapshot_name = s->snapshot_name,
 	};
+	/*
+	 * A terminal that goes sends SIGHUP twice, from its shell and from the kernel. The second
+	 * one comes when the screen is closed and its handlers are gone: the snapshot must still be
+	 * written then, and the program let go.
+	 */
+	signal(SIGHUP, SIG_IGN);
 	struct err *err = ui_run(&source, names, relay, &options, ret_leave, ret_signal);
 	close(s->fd);
 	close(s->usr1);

@@ -323,7 +323,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	}
 	if (t->n <= 1 && rows > 1)
 		canvas_put_max(c, r.y + heading + 1, r.x + 2, r.cols - 2, STYLE_DIM,
-			       ui->filter ? "nothing matches the filter (Del: no filter)" : "nothing allocated yet");
+			       ui_nothing(ui));
 }
 
 static void set_open(struct ui *ui, struct calltree *t, const struct row *row, bool open)

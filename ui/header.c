@@ -32,7 +32,7 @@ static void percent_short(char buf[16], double fraction)
 static void add_state(const struct ui *ui, struct pieces *p)
 {
 	const struct view_info *info = &ui->view->info;
-	char text[32];
+	char text[32], ended[16];
 	style_t style = STYLE_GOOD;
 	const char *shown = "", *brief = NULL;
 
@@ -49,7 +49,8 @@ static void add_state(const struct ui *ui, struct pieces *p)
 		snprintf(text, sizeof(text), "■ exited rc=%d", info->exit_code);
 		shown = text;
 		style = STYLE_WARN;
-		brief = "■";
+		snprintf(ended, sizeof(ended), "■ rc=%d", info->exit_code);
+		brief = ended;
 	} else if (info->state == VIEW_DETACHED) {
 		shown = "■ detached";
 		brief = "■";
@@ -375,8 +376,10 @@ static void status_name(struct ui *ui, struct rect r, const struct selection *se
 		canvas_printf(c, r.y, r.x, STYLE_STATUS, "%zu small ones together", sel->count);
 	} else {
 		char place[256] = "";
-		if (sel->file && *sel->file)
+		if (sel->file && *sel->file && sel->line)
 			snprintf(place, sizeof(place), "  %s:%u", sel->file, sel->line);
+		else if (sel->file && *sel->file)
+			snprintf(place, sizeof(place), "  %s", sel->file);
 		size_t used = strlen(place);
 		if (sel->module && *sel->module && !sel->unknown)
 			snprintf(place + used, sizeof(place) - used, "  %s", sel->module);
@@ -401,7 +404,7 @@ void status_draw(struct ui *ui, struct rect r)
 	canvas_clip(c, r.y, r.x, 1, r.cols);
 	if (ui->message) {
 		canvas_put_cut(c, r.y, r.x, r.cols, ui->message_bad ? STYLE_BAD : STYLE_WARN, ui->message);
-	} else if (ui->find.pattern && ui->screen != UI_OUTPUT) {
+	} else if (ui->find.pattern && ui->screen != UI_OUTPUT && (ui->find.failed || ui->find.summary[0])) {
 		char text[PROMPT_MAX + 120];
 		snprintf(text, sizeof(text), "%s%s: %s", ui->find.exact ? "#" : "/", ui->find.pattern,
 			 ui->find.failed ? "not found" : ui->find.summary);

@@ -88,7 +88,7 @@ void log_open(struct ui *ui)
 			pager_add(p, STYLE_TEXT, "  sampled: one sample for every %s allocated, on average; numbers are estimates",
 				  format_bytes(buf, info->rate, 1));
 		add_count(p, true, "events dropped", info->dropped, "the rings were full; the numbers are too small by that");
-		add_count(p, true, "samples not recorded", info->gap, "heaptop was late or stopped");
+		add_count(p, true, "samples not recorded", info->gap, "collection was off, or heaptop late or stopped");
 		add_count(p, true, "blocks not tracked", info->untracked, "beyond the table's bound");
 		add_count(p, true, "traces merged", ui->view->totals.merged, "beyond the bound on stacks");
 		add_count(p, false, "frees not seen", ui->view->totals.lost_frees, "their addresses came back from a new allocation");
@@ -160,8 +160,10 @@ static void add_frame(struct ui *ui, struct pager *p, const char *function, cons
 	char buf[UI_NAME], place[300] = "";
 	const char *name = ui_name(ui, function, buf);
 
-	if (file && *file)
+	if (file && *file && line)
 		snprintf(place, sizeof(place), "  %.200s:%u", file, line);
+	else if (file && *file)
+		snprintf(place, sizeof(place), "  %.200s", file);
 	pager_add(p, marked ? STYLE_NUMBER : inlined ? STYLE_DIM : STYLE_TEXT, "%s %.400s%s%s  %.100s",
 		  marked ? "▶" : " ", name, inlined ? "  (inlined)" : "", place, module ? module : "");
 }
@@ -184,22 +186,62 @@ static void add_stack(struct ui *ui, struct pager *p, const struct selection *se
 		add_frame(ui, p, c->function, c->file, c->line, c->module, c->inlined, c == sel->cell);
 }
 
-void details_open(struct ui *ui)
+/* A name of more rows than that is given short, and in full at the end. */
+#define NAME_ROWS 3
+
+static void details_fill(struct ui *ui, struct pager *p, const struct selection *sel)
+{
+	const char *name = sel->function;
+	char brief[UI_NAME];
+
+	if (canvas_width(ui->canvas, name) > NAME_ROWS * ui->canvas->cols) {
+		report_short_name(name, brief, sizeof(brief), !ui->canvas->unicode);
+		name = brief;
+	}
+	pager_add_indented(p, STYLE_TITLE, 2, name);
+	if (sel->file && *sel->file && sel->line)
+		pager_add(p, STYLE_TEXT, "%s:%u", sel->file, sel->line);
+	else if (sel->file && *sel->file)
+		pager_add(p, STYLE_TEXT, "%s", sel->file);
+	if (sel->module && *sel->module)
+		pager_add(p, STYLE_DIM, "%s", sel->module);
+	pager_add(p, STYLE_TEXT, "%s", "");
+	add_numbers(ui, p, sel);
+	pager_add(p, STYLE_TEXT, "%s", "");
+	add_stack(ui, p, sel);
+	if (name != sel->function) {
+		pager_add(p, STYLE_TEXT, "%s", "");
+		pager_add(p, STYLE_HEADING_SORT, "Its full name");
+		pager_add_indented(p, STYLE_TEXT, 2, sel->function);
+	}
+}
+
+static bool details_selected(struct ui *ui, struct selection *ret)
 {
 	const struct view_ops *ops = view_ops_of(ui->screen);
+
+	return ops->selected && ops->selected(ui, ui->state[ui->screen], ret) && !ret->gathered;
+}
+
+static void details_changed(struct ui *ui, struct modal *m)
+{
+	struct pager *p = (struct pager *)m;
 	struct selection sel;
 
-	if (!ops->selected || !ops->selected(ui, ui->state[ui->screen], &sel) || sel.gathered)
+	if (!details_selected(ui, &sel))
+		return;
+	pager_clear(p);
+	details_fill(ui, p, &sel);
+}
+
+void details_open(struct ui *ui)
+{
+	struct selection sel;
+
+	if (!details_selected(ui, &sel))
 		return;
 	struct pager *p = pager_create("Details", ui->canvas);
-	pager_add_indented(p, STYLE_TITLE, 2, sel.function);
-	if (sel.file && *sel.file)
-		pager_add(p, STYLE_TEXT, "%s:%u", sel.file, sel.line);
-	if (sel.module && *sel.module)
-		pager_add(p, STYLE_DIM, "%s", sel.module);
-	pager_add(p, STYLE_TEXT, "%s", "");
-	add_numbers(ui, p, &sel);
-	pager_add(p, STYLE_TEXT, "%s", "");
-	add_stack(ui, p, &sel);
+	p->modal.changed = details_changed;
+	details_fill(ui, p, &sel);
 	ui_set_modal(ui, &p->modal);
 }

@@ -12,6 +12,8 @@
 
 struct modal {
 	void (*draw)(struct ui *ui, struct modal *m);
+	/* There is another view, or names came in. Optional. */
+	void (*changed)(struct ui *ui, struct modal *m);
 	/* False: close it. */
 	bool (*key)(struct ui *ui, struct modal *m, const struct key_event *ev);
 	void (*destroy)(struct modal *m);
@@ -36,6 +38,8 @@ struct pager {
 	bool searching;
 };
 struct pager *pager_create(const char *title, const struct canvas *c);
+/* Begin the text anew; the place in it and the search stay. */
+void pager_clear(struct pager *p);
 /* A line; one that is too long goes on in the next row, indented a little more. */
 void pager_add(struct pager *p, style_t style, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

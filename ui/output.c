@@ -260,16 +260,16 @@ const char *output_status(struct output *o)
 		return o->status;
 	}
 	if (vt_addressing(o->vt)) {
-		snprintf(o->status, sizeof(o->status), "the program draws a screen of its own: "
-			 "give it another terminal with --io=/dev/pts/N");
+		snprintf(o->status, sizeof(o->status), "the program draws its own screen: "
+			 "--io=/dev/pts/N gives it another terminal");
 		return o->status;
 	}
 	uint64_t lines = end_row(o) - vt_first(o->vt);
 	text_count(count, lines);
 	const char *end = o->closed ? "closed" : "I types to the program";
 	if (o->follow)
-		snprintf(o->status, sizeof(o->status), "%s line%s, %s", count, lines == 1 ? "" : "s",
-			 end);
+		snprintf(o->status, sizeof(o->status), "%s%s line%s, %s", vt_first(o->vt) ? "the last " : "",
+			 count, lines == 1 ? "" : "s", end);
 	else
 		snprintf(o->status, sizeof(o->status), "%s lines, line %llu at the top, G to the end",
 			 count, (unsigned long long)(o->top.row - vt_first(o->vt) + 1));

@@ -9,12 +9,18 @@
 
 #define PAGER_ROWS 20000
 
+void pager_clear(struct pager *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->lines[i].text);
+	p->n = 0;
+}
+
 static void pager_destroy(struct modal *m)
 {
 	struct pager *p = (struct pager *)m;
 
-	for (size_t i = 0; i < p->n; i++)
-		free(p->lines[i].text);
+	pager_clear(p);
 	free(p->lines);
 	free(p);
 }

@@ -172,7 +172,9 @@ enum picker_result picker_key(struct picker *p, const struct key_event *ev)
 			list_go(&p->list, p->list.top + row);
 	} else if (key == UKEY_ENTER) {
 		return p->nshown && !p->shown[p->list.cursor]->refusal ? PICKER_CHOSEN : PICKER_GOES_ON;
-	} else if (key == UKEY_ESC || key == KEY_CTRL_('c') || key == UKEY_F10) {
+	} else if (key == KEY_CTRL_('c')) {
+		return PICKER_INTERRUPTED;
+	} else if (key == UKEY_ESC || key == UKEY_F10) {
 		return PICKER_LEFT;
 	} else if (key == UKEY_BACKSPACE) {
 		while (len && ((unsigned char)p->filter[--len] & 0xc0) == 0x80)
@@ -206,7 +208,8 @@ static double clock_now(void)
 }
 
 /* One round of the loop; false: leave. */
-static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *read_at, pid_t *ret_pid)
+static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *read_at, pid_t *ret_pid,
+		 int *ret_signal)
 {
 	struct pollfd fds[2] = {
 		{ .fd = tty_fd(tty), .events = POLLIN }, { .fd = restore_fd(), .events = POLLIN },
@@ -232,12 +235,16 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 		else if (sig == SIGWINCH)
 			tty_resized(tty);
 		else
+			*ret_signal = sig;
+		if (*ret_signal)
 			return false;
 		tty_size(tty, &rows, &cols);
 		canvas_resize(c, rows, cols);
 	}
-	if (fds[0].revents && !(fds[0].revents & POLLIN))
+	if (fds[0].revents && !(fds[0].revents & POLLIN)) {
+		*ret_signal = SIGHUP;	/* the terminal has gone */
 		return false;
+	}
 	while (fds[0].revents && tty_key(tty, &ev)) {
 		if (ev.key == KEY_CTRL_('z')) {
 			tty_suspend(tty);
@@ -248,13 +255,16 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 		enum picker_result result = picker_key(p, &ev);
 		if (result == PICKER_CHOSEN)
 			*ret_pid = p->cursor;
+		if (result == PICKER_INTERRUPTED)
+			*ret_signal = SIGINT;
 		if (result != PICKER_GOES_ON)
 			return false;
 	}
 	return true;
 }
 
-struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid)
+struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid,
+		    int *ret_signal)
 {
 	struct tty *tty;
 	struct picker p;
@@ -262,13 +272,14 @@ struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t 
 	double read_at = -10;
 
 	*ret_pid = 0;
+	*ret_signal = 0;
 	struct err *err = tty_open(options, &tty);
 	if (err)
 		return err;
 	tty_size(tty, &rows, &cols);
 	struct canvas *c = canvas_create(rows, cols, tty_unicode(tty));
 	picker_init(&p, filter);
-	while (step(&p, tty, c, &read_at, ret_pid))
+	while (step(&p, tty, c, &read_at, ret_pid, ret_signal))
 		;
 	picker_deinit(&p);
 	canvas_destroy(c);

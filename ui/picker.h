@@ -21,7 +21,7 @@ struct picker {
 	char filter[64];
 };
 
-enum picker_result { PICKER_GOES_ON, PICKER_CHOSEN, PICKER_LEFT };
+enum picker_result { PICKER_GOES_ON, PICKER_CHOSEN, PICKER_LEFT, PICKER_INTERRUPTED };
 
 void picker_init(struct picker *p, const char *filter);
 void picker_deinit(struct picker *p);

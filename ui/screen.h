@@ -137,6 +137,8 @@ extern const struct view_ops sites_ops, calltree_ops, flame_ops, output_ops;
 const struct view_ops *view_ops_of(enum ui_view v);
 
 /* ---- ui.c: for the screens ---- */
+/* Why there are no rows. */
+const char *ui_nothing(const struct ui *ui);
 /* A line for the status row; bad: an error. */
 void ui_message(struct ui *ui, bool bad, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The value, order, filter or names differ: every screen fetches again. */

@@ -186,6 +186,14 @@ void ui_changed(struct ui *ui)
 	ui->dirty = true;
 }
 
+const char *ui_nothing(const struct ui *ui)
+{
+	if (ui->filter)
+		return "nothing matches the filter (Del: no filter)";
+	enum view_state state = ui->view ? ui->view->info.state : VIEW_RUNNING;
+	return state == VIEW_RUNNING || state == VIEW_PAUSED ? "nothing allocated yet" : "nothing was allocated";
+}
+
 /* The screen shown fetches what has changed: before it draws or acts. */
 static void refresh_screen(struct ui *ui)
 {
@@ -207,6 +215,9 @@ void ui_set_screen(struct ui *ui, enum ui_view v)
 	}
 	ui->screen = v;
 	ui->hscroll = 0;
+	/* it counted the rows of another screen */
+	ui->find.failed = false;
+	ui->find.summary[0] = '\0';
 	ui->dirty = true;
 }
 
@@ -567,6 +578,15 @@ static void take_view(struct ui *ui, struct view *view)
 	ui_changed(ui);
 }
 
+/* What lies over the screen shows its rows too: details fill with the names as they come in. */
+static void refresh_modal(struct ui *ui)
+{
+	if (!ui->modal || !ui->modal->changed)
+		return;
+	refresh_screen(ui);
+	ui->modal->changed(ui, ui->modal);
+}
+
 bool ui_poll(struct ui *ui)
 {
 	const struct ui_source *s = ui->source;
@@ -586,10 +606,12 @@ bool ui_poll(struct ui *ui)
 		view_unref(view);
 	} else if (view) {
 		take_view(ui, view);
+		refresh_modal(ui);
 	} else if (ui->view && report_stale(ui->report)) {
 		report_set_view(ui->report, ui->view);
 		find_main_module(ui);
 		ui_changed(ui);
+		refresh_modal(ui);
 	}
 	if (s->status) {
 		char *news = s->status(s->ctx);

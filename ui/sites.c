@@ -98,8 +98,8 @@ static void sites_changed(struct ui *ui, void *state)
 	uint64_t at;
 	if (st->cursor_id)
 		st->cursor_id = report_site_id(ui->report, st->cursor_id);
-	if (!st->chosen)
-		cursor = 0;
+	if (!st->chosen && !ui->modal)
+		cursor = 0;	/* not under its details: they are of the row they were opened on */
 	else if (st->cursor_id && same_order && keymap_get(&st->places, st->cursor_id, &at) && at < n)
 		cursor = at;
 	else if (!same_order)
@@ -128,12 +128,15 @@ static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_s
 {
 	struct canvas *c = ui->canvas;
 
+	/* the column beside it is empty: the cursor hides nothing */
+	int x = r.x + cursor;
+
 	if (cursor)
 		canvas_char(c, y, r.x, STYLE_TEXT, '>');
-	else if (growing(s))
-		canvas_char(c, y, r.x, STYLE_GREW, 0x25b2);
+	if (growing(s))
+		canvas_char(c, y, x, STYLE_GREW, 0x25b2);
 	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
-		canvas_char(c, y, r.x, STYLE_DIM, '~');
+		canvas_char(c, y, x, STYLE_DIM, '~');
 }
 
 static void draw_name(struct ui *ui, int y, int x, int width, const struct report_site *s, style_t extra)
@@ -192,8 +195,8 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 		style_t extra = ui_unsure(ui, &s->s) ? STYLE_FADED : 0;
 		struct column_row row = { &s->s, NULL, s->se, s->trend,
 			s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND };
-		draw_flag(ui, r, y, s, cursor);
 		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &row, st->whole);
+		draw_flag(ui, r, y, s, cursor);
 		draw_name(ui, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);
 		if (cursor)
 			canvas_restyle(c, y, r.x, r.cols, STYLE_FADED, STYLE_SELECTED);
@@ -201,7 +204,7 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 	size_t below = st->n > st->list.top + rows ? st->n - st->list.top - rows : 0;
 	if (!st->n && rows > 0)
 		canvas_put_max(c, r.y + heading, r.x + 2, r.cols - 2, STYLE_DIM,
-			       ui->filter ? "nothing matches the filter (Del: no filter)" : "nothing allocated yet");
+			       ui_nothing(ui));
 	if (below && rows >= 6) {
 		char text[48];
 		snprintf(text, sizeof(text), "… %zu more ", below + 1);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "symbol/names.h"
 #include "target/relay.h"
 #include "ui/output.h"
 #include "ui/restore.h"
@@ -29,6 +31,7 @@
 
 #define FRAME_SECONDS 0.033
 #define REPLAY_LINES 20
+#define NAMES_MS 500		/* to wait at most for names when leaving */
 
 static double clock_now(void)
 {
@@ -124,11 +127,14 @@ static void loop_run(struct loop *l)
 	double drawn = 0;
 
 	ui->now = clock_now();
+	double end = ui->options.duration > 0 ? ui->now + ui->options.duration : HUGE_VAL;
 	ui_poll(ui);
 	while (!ui->leaving) {
 		struct pollfd fds[POLLS];
 		bool key = false;
 		double wait = ui_timeout(ui);
+		if (end < HUGE_VAL && (wait < 0 || end - ui->now < wait))
+			wait = end > ui->now ? end - ui->now : 0;
 		if (ui->dirty) {
 			double left = drawn + FRAME_SECONDS - ui->now;
 			if (left <= 0) {
@@ -173,6 +179,10 @@ static void loop_run(struct loop *l)
 		ui_poll(ui);
 		if (key)
 			drawn = 0;	/* a key is answered at once */
+		if (ui->now >= end) {
+			ui->leaving = true;
+			ui->leave = UI_LEAVE_QUIT;
+		}
 	}
 }
 
@@ -196,17 +206,31 @@ static void farewell(struct ui *ui, FILE *out)
 		return;
 	const struct view_totals *t = &view->totals;
 	char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
+	if (view->info.state == VIEW_EXITED && view->info.exit_code) {
+		int code = view->info.exit_code;
+		bool by_signal = code > 128 && code < 128 + NSIG;
+		fprintf(out, "heaptop: the program ended with code %d%s%s\n", code,
+			by_signal ? ": " : "", by_signal ? strsignal(code - 128) : "");
+	}
 	report_set_view(ui->report, view);
 	fprintf(out, "heaptop: peak %s at %s, live at the end %s in %s blocks%s\n", text_bytes(a, t->s.peak_bytes),
 		text_clock(b, t->peak_time), text_bytes(c, t->s.live_bytes),
 		text_count((char[TEXT_NUMBER]){ 0 }, q10_round(t->s.live_q10)),
 		ui_sampled(ui) ? " (estimates)" : "");
 	const struct report_site *sites = report_sites(ui->report, REPORT_LIVE_BYTES, false, &n);
+	/* one that ended at once left no time for its names */
+	for (int ms = 0; ms < NAMES_MS && names_pending(ui->names); ms += 10) {
+		poll(NULL, 0, 10);
+		report_set_view(ui->report, view);
+		sites = report_sites(ui->report, REPORT_LIVE_BYTES, false, &n);
+	}
 	for (size_t i = 0; i < n && i < 3 && sites[i].s.live_bytes; i++) {
 		char name[UI_NAME], place[256] = "";
 		report_short_name(sites[i].function, name, sizeof(name), true);
-		if (sites[i].file && *sites[i].file)
+		if (sites[i].file && *sites[i].file && sites[i].line)
 			snprintf(place, sizeof(place), "  %.200s:%u", ui_basename(sites[i].file), sites[i].line);
+		else if (sites[i].file && *sites[i].file)
+			snprintf(place, sizeof(place), "  %.200s", ui_basename(sites[i].file));
 		fprintf(out, "  %8s  %.100s%s\n", text_bytes(a, sites[i].s.live_bytes), name, place);
 	}
 	if (view->info.dropped || view->info.gap)

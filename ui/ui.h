@@ -49,6 +49,7 @@ struct ui_options {
 	enum report_value value;	/* what Sites sorts by, Flame's widths */
 	const char *filter;		/* or NULL */
 	double delay;			/* seconds between refreshes */
+	double duration;		/* seconds until the screen is left as if by q; 0: never */
 	bool no_color, no_unicode, no_mouse;
 	bool exit_with_program;
 	const char *title;		/* command line for the header */
@@ -70,10 +71,12 @@ struct err *ui_available(void);
 struct err *ui_run(const struct ui_source *source, struct names *names, struct relay *relay,
 		   const struct ui_options *options, enum ui_leave *ret_leave, int *ret_signal);
 
-/* The process picker: *ret_pid 0 if the user left without choosing. `filter` to begin with or NULL. */
-struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid);
+/* The process picker: *ret_pid 0 if the user left without choosing; *ret_signal: by Ctrl-C or a
+ * signal, else 0. `filter` to begin with or NULL. */
+struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid,
+		    int *ret_signal);
 
-/* The key table as text, for --help-keys and the man page: "keys\taction\tname\n" lines. */
+/* The key table as text, for --keys and the man page: "keys\taction\tname\n" lines. */
 void ui_print_keys(void);
 
 #endif

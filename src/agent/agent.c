@@ -25,7 +25,8 @@
  *
  * Marks. Inside a hook that goes through a frame, slot->mark is the frame's stack address and the
  * countdown 0: allocators call each other (calloc -> malloc), and the outermost counts. A mark
- * deeper than the current stack pointer is left over from a siglongjmp or a cancelled thread.
+ * deeper than the current stack pointer is left over from a siglongjmp or a cancelled thread; so is
+ * one whose frame others have written over since.
  */
 #include "agent/agent.h"
 
@@ -37,6 +38,7 @@
 #define IDLE_BYTES (1u << 20)	/* between looks at whether there is something to record again */
 #define FREE_PATIENCE 256	/* tries for room for a free where nobody waits for room */
 #define RATE_FILTER_FULL (64u << 10)	/* see raise_rate */
+#define INSIDE_KIND 0xfffull		/* wire_slot.inside, besides the island's page */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
 
 _Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
@@ -493,6 +495,25 @@ static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
 		f->flags |= AGENT_TAGGED;
 }
 
+/*
+ * Is this thread, with its stack down to sp, inside the hook that left the mark? Then a return address
+ * into that hook's island lies right below its frame. Calls made after a siglongjmp out of it have
+ * written over that, or will.
+ */
+static bool mark_lives(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+{
+	uint64_t at = s->mark - offsetof(struct agent_frame, ip) - sizeof(uint64_t);
+
+	/* Equal: the original has jumped to another one, whose return address is ours, too. */
+	if (s->mark <= sp || at < sp)
+		return false;
+	/* Another stack (a signal's, a fiber's) mustn't be touched: it may be gone. */
+	if (!(LOAD(s->stack_lo) <= sp && s->mark < LOAD(s->stack_hi)) &&
+	    !(LOAD(ctl->main_stack_lo) <= sp && s->mark < LOAD(ctl->main_stack_hi)))
+		return true;
+	return *(const uint64_t *)at - (s->inside & ~INSIDE_KIND) < agent_island.code_bytes;
+}
+
 int agent_before(struct agent_frame *f)
 {
 	struct wire_ctl *ctl = control();
@@ -502,9 +523,10 @@ int agent_before(struct agent_frame *f)
 	if (!s)
 		return 0;
 	if (s->mark) {
-		if (s->mark > sp) {
+		if (mark_lives(ctl, s, sp)) {
 			ADD(s->nested, 1);
-			if (f->hook->kind == WIRE_HOOK_MALLOC && s->inside == WIRE_HOOK_MALLOC + 1)
+			if (f->hook->kind == WIRE_HOOK_MALLOC &&
+			    (s->inside & INSIDE_KIND) == WIRE_HOOK_MALLOC)
 				COUNT(ctl->wrapped);
 			return 0;
 		}
@@ -538,7 +560,7 @@ int agent_before(struct agent_frame *f)
 	s->moving = 0;
 	if (is_realloc(f))
 		release_old(ctl, f);
-	s->inside = f->hook->kind + 1;
+	s->inside = (uint64_t)&agent_island | f->hook->kind;
 	STORE(s->countdown, 0);
 	BARRIER();
 	STORE(s->mark, sp);
@@ -579,7 +601,7 @@ void agent_free(struct agent_frame *f)
 	struct wire_slot *s = slot_find(ctl, true);
 	if (!s)
 		return;
-	if (s->mark > (uint64_t)&f->ip && s->moving == addr) {
+	if (s->mark && s->moving == addr && mark_lives(ctl, s, (uint64_t)&f->ip)) {
 		ADD(s->nested, 1);	/* realloc lets go of its old block: already recorded */
 		return;
 	}

@@ -7,6 +7,8 @@
 #include "collect/rate.h"
 
 #define CALM_SECONDS 5.0
+#define READY_CPU 0.02		/* seconds of CPU time wanted, */
+#define READY_SECONDS 5.0	/* and the time after which less will do */
 #define EXACT_BELOW 64u		/* an R this small saves nothing over every call */
 
 static double excess(struct rate_control *control, const struct rate_sample *s)
@@ -23,6 +25,11 @@ static double excess(struct rate_control *control, const struct rate_sample *s)
 	if (live > 1 && !growing)
 		live = 1;
 	return live > worst ? live : worst;
+}
+
+bool rate_ready(double seconds, double cpu)
+{
+	return cpu > READY_CPU || seconds >= READY_SECONDS;
 }
 
 uint64_t rate_update(struct rate_control *control, const struct rate_sample *s)

@@ -30,6 +30,12 @@ struct rate_sample {
 #define RATE_LIVE_SAMPLES 20000u	/* sampled live blocks aimed at, at most */
 #define RATE_COLLECTOR_LOAD 0.25	/* of one core, heaptop's own part aimed at, at most */
 
+/*
+ * Can an overhead be told from `cpu` seconds of CPU time in `seconds`? The kernel counts it in
+ * hundredths, so of a program that mostly sleeps a longer interval must be measured.
+ */
+bool rate_ready(double seconds, double cpu);
+
 /* Returns the rate to use from now on (also kept in the control). */
 uint64_t rate_update(struct rate_control *control, const struct rate_sample *sample);
 

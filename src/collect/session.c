@@ -29,7 +29,7 @@
 #include "wire/wire.h"
 
 #define RENEW_SECONDS 0.1	/* between renewals of the lease */
-#define CONTROL_SECONDS 0.1	/* between looks at the auto rate */
+#define CONTROL_SECONDS 0.1	/* between looks at the auto rate, if rate_ready() */
 #define USAGE_SECONDS 0.5	/* between readings of /proc/PID/stat */
 #define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
 #define MODULES_MISS_SECONDS 0.02	/* the same after an address no module holds */
@@ -317,8 +317,8 @@ static struct probe *make_probe(const struct session *s)
 		.rate = s->rate,
 		.exact = s->config.exact,
 		/* Many programs do most of their allocating when they start, and short ones nothing
-		 * else: those moments are recorded whole, at the price of some waiting. A running
-		 * process is never made to wait. */
+		 * else: those moments are recorded whole, at the price of some waiting. With the auto
+		 * rate a running process is never made to wait. */
 		.raise = s->auto_rate && s->config.pid,
 		.max_stack = s->config.max_stack,
 	});
@@ -395,13 +395,16 @@ static void control_rate(struct session *s, double now)
 {
 	double seconds = now - s->last_control;
 	double cpu = s->usage.cpu - s->before.cpu;
+
+	if (!rate_ready(seconds, cpu))
+		return;
 	double self = thread_cpu();
 	uint64_t events = s->events - s->before.events, allocs = s->allocs - s->before.allocs;
 	uint64_t bytes = heap_alloc_bytes(s->heap);
 	double ticks = (double)(s->stats.cycles - s->before.cycles);
 
 	s->last_control = now;
-	if (cpu > 0.02 && events) {
+	if (cpu > 0 && events) {
 		struct rate_sample sample = {
 			.seconds = seconds,
 			.overhead = ticks * s->clock.ns_per_tick * 1e-9 / cpu
@@ -468,8 +471,10 @@ static struct err *on_exec(struct session *s)
 	s->placed = false;
 	heap_destroy(s->heap);
 	s->heap = heap_create(&(struct heap_config){ 0 });
+	/* a rate chosen by hand stays */
+	if (s->auto_rate)
+		s->rate = s->control.rate = s->config.rate;
 	s->probe = make_probe(s);
-	s->rate = s->control.rate = s->config.exact ? 1 : s->config.rate;
 	s->events = s->allocs = s->stacks = s->stacks_complete = 0;
 	memset(s->ends, 0, sizeof(s->ends));
 	memset(&s->stats, 0, sizeof(s->stats));

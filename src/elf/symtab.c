@@ -184,6 +184,7 @@ struct find {
 	uint8_t first[256];	/* some name begins with that byte: spares most comparisons */
 	struct elf_func *out;
 	size_t nout, max;
+	bool global;		/* those, or the local ones */
 };
 
 static void find_in_tab(struct find *find, const struct elf_symtab *tab)
@@ -191,8 +192,8 @@ static void find_in_tab(struct find *find, const struct elf_symtab *tab)
 	for (size_t i = 0; i < tab->n && find->nout < find->max; i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int bind = ELF64_ST_BIND(sym->st_info);
-		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !is_defined(sym) ||
-		    (bind != STB_GLOBAL && bind != STB_WEAK))
+		bool global = bind == STB_GLOBAL || bind == STB_WEAK;
+		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !is_defined(sym) || global != find->global)
 			continue;
 		const char *name = elf_symtab_name(tab, sym->st_name);
 		if (!name || !find->first[(uint8_t)*name])
@@ -207,7 +208,7 @@ static void find_in_tab(struct find *find, const struct elf_symtab *tab)
 				.vaddr = sym->st_value,
 				.size = sym->st_size,
 				.name = name,
-				.global = true,
+				.global = global,
 			};
 	}
 }
@@ -215,12 +216,14 @@ static void find_in_tab(struct find *find, const struct elf_symtab *tab)
 size_t elf_file_find_functions(struct elf_file *file, const char *const *names, size_t n,
 			       struct elf_func *out, size_t max)
 {
-	struct find find = { .names = names, .n = n, .out = out, .max = max };
+	struct find find = { .names = names, .n = n, .out = out, .max = max, .global = true };
 
 	for (size_t i = 0; i < n; i++)
 		find.first[(uint8_t)names[i][0]] = names[i][0] != 0;
 	elf_file_read_tabs(file);
 	find_in_tab(&find, &file->dynsym);
+	find_in_tab(&find, &file->symtab);
+	find.global = false;
 	find_in_tab(&find, &file->symtab);
 	return find.nout;
 }

@@ -194,7 +194,7 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	if (live_find(&heap->live, addr) || heap->live.count >= heap->live.max)
 		return;
 	/* nothing held its trace: it may have been merged, and its record been given away since */
-	if (heap->traces.items[block->trace].node != undo->node)
+	if (heap->traces.of_node[undo->node] != block->trace + 1)
 		block->trace = traces_merged(&heap->traces, heap->merged_node);
 	struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
 	if (heap->traces.items[block->trace].s.free_bytes < w.bytes)

@@ -17,7 +17,7 @@ struct heap_weight heap_weigh(uint64_t size, uint64_t rate)
 	if (rate <= 1)
 		return (struct heap_weight){ .bytes = size, .blocks_q10 = 1024 };
 
-	/* an empty block is counted down as one byte, or it could never be met */
+	/* the agent never samples an empty block, but it isn't believed */
 	double s = size ? (double)size : 1;
 	double chance = -expm1(-s / (double)rate);
 	double w = 1 / chance;

@@ -237,7 +237,11 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 						   FUNCTIONS_MAX);
 		size_t first = a->nsites;
 
-		for (size_t k = 0; k < n; k++)
+		/*
+		 * The linker makes hidden functions of a position-independent program local (malloc in
+		 * a static one): they count beside global ones, else they just bear the name.
+		 */
+		for (size_t k = 0; k < n && (funcs[k].global || funcs[0].global); k++)
 			consider(a, t, i, &funcs[k]);
 		if (a->nsites > first)
 			scan_text(a, i, first);

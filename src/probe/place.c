@@ -527,9 +527,17 @@ struct err *agent_place(struct probe *p, struct target *t)
 		a->reader = ring_reader_create(&config);
 		return NULL;
 	}
-	struct err *undo = agent_restore_text(a, t);
+	/* after a target_step_out in vain it runs */
+	struct err *undo = target_stop(t);
+	if (!undo)
+		undo = agent_restore_text(a, t);
 	if (!undo)
 		undo = agent_unmap(a, t);
+	if (a->shared)
+		munmap(a->shared, a->rings_bytes);
+	a->shared = NULL;
+	free(a->copy);
+	a->copy = NULL;
 	if (undo && undo->code != ERR_GONE)
 		log_line("after a failed start: %s", undo->text);
 	err_free(undo);

@@ -87,7 +87,6 @@ struct agent {
 
 	/* remove */
 	bool restored;			/* text is as in the file */
-	unsigned tries;
 	bool others;			/* somebody else has taken the agent out: nothing is ours */
 	pid_t *outside;			/* threads seen outside since then */
 	size_t noutside, outside_cap;

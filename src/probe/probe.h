@@ -74,7 +74,8 @@ struct probe_ops {
 	void (*stats)(struct probe *p, struct target *t, struct probe_stats *ret);
 	/*
 	 * Take everything out again, target stopped. *ret_again: threads are still inside; the text is
-	 * restored already; let the target run a moment, stop it and call again.
+	 * restored already; let the target run a moment, stop it and call again. Or leave it at that:
+	 * then its memory stays, unused.
 	 */
 	struct err *(*remove)(struct probe *p, struct target *t, bool *ret_again);
 	/* Compare the text of every module hooked with its file: NULL if identical. */

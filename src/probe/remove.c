@@ -16,7 +16,6 @@
 #include "probe/placed.h"
 #include "target/target.h"
 
-#define TRIES_MAX 20		/* then the memory stays: inert, but there */
 #define CHUNK (1u << 20)
 
 static bool seen_outside(const struct agent *a, pid_t tid)
@@ -86,14 +85,7 @@ struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again)
 			return err;
 	}
 	if (anybody_inside(a, t)) {
-		if (++a->tries < TRIES_MAX) {
-			*ret_again = true;
-			return NULL;
-		}
-		log_line("a thread stays inside an allocator call: %zu KiB are left in the target, unused",
-			 (size_t)(WIRE_STATE_BYTES + a->rings_bytes) >> 10);
-		a->state = 0;
-		a->rings = 0;
+		*ret_again = true;
 		return NULL;
 	}
 	struct probe_stats st;

@@ -67,13 +67,16 @@ static bool is_descendant(pid_t pid)
 	return false;
 }
 
-/* The process's files belong to root when it is protected: proc(5), "dumpable". */
+/*
+ * The process's files belong to root when it is protected: proc(5), "dumpable". The folder itself
+ * doesn't: it always belongs to the effective user.
+ */
 static bool is_protected(pid_t pid, const struct proc_status *status)
 {
 	char path[32];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	return stat(path, &st) == 0 && st.st_uid != status->uid[1];
 }
 

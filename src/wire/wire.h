@@ -79,7 +79,8 @@ struct wire_slot {
 	uint64_t tp;		/* thread pointer, 0: unclaimed */
 	uint64_t countdown;	/* bytes to the next sample; 0: look at every call */
 	uint64_t mark;		/* inside a hook: stack pointer at its entry, else 0. Deeper than
-				 * the current stack pointer: stale (siglongjmp, cancellation) */
+				 * the current stack pointer, or its frame written over: stale
+				 * (siglongjmp, cancellation) */
 	uint64_t rate;		/* interval the countdown was drawn for; WIRE_RATE_IDLE: it wasn't
 				 * drawn, nothing was being recorded */
 	uint64_t rng;
@@ -95,7 +96,7 @@ struct wire_slot {
 	uint64_t nested;	/* calls passed through because they came from inside a hook */
 	uint64_t gap;		/* samples and frees not recorded: lease over */
 	uint64_t moving;	/* inside realloc: the old block, whose nested free isn't counted */
-	uint64_t inside;	/* while mark is set: kind of the hook + 1 */
+	uint64_t inside;	/* while mark is set: island | kind of the hook */
 };
 _Static_assert(sizeof(struct wire_slot) == 128, "two cache lines");
 

@@ -26,6 +26,7 @@ reap() {
   [ -n "$pid" ] && kill -KILL "$pid" 2>/dev/null
   return 0
 }
+gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # the harness itself: it must see what a program leaves behind
 ok "the harness sees a clean terminal" "$ptyrun" --wait --check-restored -- true
@@ -55,11 +56,19 @@ for sig in SEGV ABRT; do
   reap
 done
 
+# a terminal that goes sends it twice, the second time when the screen is closed already
+fresh
+twice="p=\$(sed -n 's/^ready //p' '$notes'); p=\$(ps -o ppid= -p \$p); kill -HUP \$p; sleep 0.02; kill -HUP \$p; :"
+on_screen "SIGHUP twice" --expect 'heaptop' --exec "$twice" --wait --status 129 --check-screen --check-restored -- \
+  "$HEAPTOP" --tui -o "$tmp/hup.pb.gz" "$tty" tick "$notes" 100
+ok "the snapshot was written" test -s "$tmp/hup.pb.gz"
+ok "the program was killed" until_true 5 gone "$(sed -n 's/^ready //p' "$notes")"
+reap
+
 # q asks, since the program lives: k kills it, d lets it go
 fresh
 on_screen "q, kill" --expect 'heaptop' --send q --expect 'etach' --send k \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
-gone() { ! kill -0 "$1" 2>/dev/null; }
 ok "the program was killed" until_true 5 gone "$(sed -n 's/^ready //p' "$notes")"
 reap
 fresh
@@ -78,13 +87,20 @@ for key in '\^C' '\e[21~'; do
   reap
 done
 
+fresh
+on_screen "-D leaves by itself" --expect 'heaptop' --wait --status 0 --check-screen --check-restored -- \
+  "$HEAPTOP" -D 1 "$tty" tick "$notes" 100
+before=$(ticks)
+ok "and the program goes on" until_true 10 more
+reap
+
 # the program is killed: heaptop stays, and leaves as it should; with -x by itself
 fresh
 on_screen "the program is killed" --expect 'heaptop' \
   --exec "kill -KILL \$(sed -n 's/^ready //p' '$notes')" --expect '■' --send q \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
 fresh
-on_screen "-x leaves with the program, and with its code" --wait --status 137 --check-restored -- \
+on_screen "-x leaves with the program, and with its code" --expect 'ended with code 137' --wait --status 137 --check-restored -- \
   "$HEAPTOP" -x sh -c 'sleep 0.5; kill -KILL $$'
 
 # attached
@@ -98,7 +114,11 @@ for sig in HUP INT TERM; do
 done
 on_screen "attached: q" --expect 'heaptop' --send q --wait --check-screen --check-restored -- \
   "$HEAPTOP" -p "$started"
-on_screen "the picker: q" --expect 'PID' --send '\e' --wait --check-screen --check-restored -- "$HEAPTOP"
+on_screen "the picker: Esc" --expect 'PID' --send '\e' --wait --status 0 --check-screen --check-restored -- \
+  "$HEAPTOP"
+on_screen "the picker: C-c" --expect 'PID' --send '\^C' --wait --status 130 --check-restored -- "$HEAPTOP"
+on_screen "the picker: SIGTERM" --expect 'PID' --signal TERM --wait --status 143 --check-restored -- \
+  "$HEAPTOP"
 
 # other terminals, and a size that changes at every moment
 for term in screen tmux-256color linux vt100; do

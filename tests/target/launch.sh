@@ -76,6 +76,25 @@ else
   skip "constructors and exit handlers" "no gcc"
 fi
 
+# ---- stacks that aren't complete are told of ----
+cat >"$tmp/deep.c" <<'END'
+#include <stdlib.h>
+static int down(int n) {
+  volatile char room[200];
+  room[0] = n;
+  if (n == 0) free(malloc(10));
+  else down(n - 1);
+  return room[0];
+}
+int main(void) { down(5000); return 0; }
+END
+if have gcc && gcc -g -O0 -o "$tmp/deep" "$tmp/deep.c"; then
+  run 30 "$HEAPTOP" -e -b -x "$tmp/deep"
+  like "a stack deeper than what is copied" "$(header "$tmp/out" stacks_incomplete)" '^[1-9][0-9]* stack copy too short'
+else
+  skip "a stack deeper than what is copied" "no gcc"
+fi
+
 # ---- signals to heaptop ----
 launch_demo() {
   rm -f "$snap"
@@ -128,6 +147,11 @@ is "-D 2s ends with 0" "$status" 0
 ok "after two seconds" test $((SECONDS - begin)) -le 6
 run 30 "$HEAPTOP" -b -n 3 -d 0.2 -p "$demo"
 is "-n 3 gives three frames" "$(grep -c '^# command: ' "$tmp/out")" 3
+timeout 30 "$HEAPTOP" -b -n 1 -p "$demo" >/dev/full 2>"$tmp/err"
+is "frames that can't be written are a failure" "$?" 1
+like "and that is said" "$(cat "$tmp/err")" 'standard output: No space left'
+timeout 30 "$HEAPTOP" -b -n 3 -d 0.2 -p "$demo" 2>"$tmp/err" | head -n 1 >/dev/null
+is "a reader that leaves is none" "${PIPESTATUS[0]}" 0
 run 30 "$HEAPTOP" -o "$tmp/now.folded" -p "$demo"
 is "-p with -o: one snapshot and leave" "$status" 0
 ok "which is there" test -s "$tmp/now.folded"

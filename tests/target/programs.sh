@@ -211,6 +211,7 @@ if have tmux; then
   tmux_start 80 24
   tmux_run "'$HEAPTOP' -x -- env PYTHONMALLOC=malloc python3 '$tmp/work.py' '$tmp/screen.out'"
   ok "python3 behind the screen ends, and the screen with it" until_true 60 tmux_ended
+  tmux_ended || { tmux_capture | sed 's/^/#   | /'; pgrep -af "$tmp" | sed 's/^/#   /'; }
   is "python3 behind the screen: exit code" "$(tmux_status)" 3
   is "python3 behind the screen: its output" "$(cat "$tmp/screen.out")" "$(cat "$tmp/python3.want")"
   is "the terminal is as before" "$(tmux_flags)" "0 1 0"

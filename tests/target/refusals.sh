@@ -104,7 +104,8 @@ else
 fi
 
 # ---- usage ----
-for bad in '-p' '-p x1' '-r 0.1.2 true' '--no-such-option' '-s nonsense true' '-i' "-p $victim extra"; do
+for bad in '-p' '-p x1' '-r 0.1.2 true' '--no-such-option' '-s nonsense true' '-i' "-p $victim extra" \
+  "-o $tmp/x.nonsense true"; do
   # shellcheck disable=SC2086 # words
   run 10 "$HEAPTOP" -b $bad
   is "heaptop $bad: exit code 2" "$status" 2

@@ -508,6 +508,17 @@ static void test_stale_mark(void **unused)
 	expect_nothing();
 	p = deeper(30);
 	expect_alloc(p, 30);
+
+	/* Not even while all calls come from deeper than where it was left. */
+	malloc_body_hook = jump_out;
+	if (!setjmp(escape))
+		h_malloc(16);
+	assert_int_not_equal(my_slot()->mark, 0);
+	ctl->main_stack_lo = my_slot()->mark - (1 << 16);
+	ctl->main_stack_hi = my_slot()->mark + 8;
+	p = deeper(40);
+	expect_alloc(p, 40);
+	expect_nothing();
 }
 
 /* A forked child finds zeroes and goes straight through. */

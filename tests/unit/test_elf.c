@@ -286,7 +286,9 @@ static void test_find_functions(void **state)
 	/* our own, in .symtab only */
 	const char *const names[] = { "fixture_global", "fixture_local", "main" };
 	file = open_path("/proc/self/exe");
-	assert_int_equal(elf_file_find_functions(file, names, 3, out, 4), 2);
+	assert_int_equal(elf_file_find_functions(file, names, 3, out, 4), 3);
+	assert_true(out[0].global && out[1].global && !out[2].global);
+	assert_string_equal(out[2].name, "fixture_local");
 	elf_file_unref(file);
 }
 

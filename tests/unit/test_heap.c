@@ -372,6 +372,42 @@ static void test_merge(void **state)
 	heap_destroy(heap);
 }
 
+/* A trace that was merged between a realloc's free and the news that the realloc failed. */
+static void test_unfree_merged(void **state)
+{
+	(void)state;
+	struct heap *heap = heap_create(&(struct heap_config){ .max_traces = 16 });
+	struct view_info info = { 0 };
+	uint64_t frame = frame_addr(1, 8);
+
+	heap_alloc(heap, 16, 100, 1, 0, 0, &frame, 1, 0);
+	heap_free(heap, 16, 1, 0, true);
+	for (uint32_t i = 1; i < 17; i++) {
+		frame = frame_addr(1, 8 + i * 8);
+		heap_alloc(heap, 16 + i * 16, 10, 1, i, 1, &frame, 1, 0);
+		if (i <= 3)	/* so that merging frees more records than it needs at once */
+			heap_free(heap, 16 + i * 16, i, 1, false);
+	}
+	heap_unfree(heap, 16, 0);
+	/* as many stacks again, for the records that are left */
+	for (uint32_t i = 17; i < 33; i++) {
+		frame = frame_addr(1, 8 + i * 8);
+		heap_alloc(heap, 16 + i * 16, 10, 1, i, 1, &frame, 1, 0);
+	}
+	struct view *view = heap_publish(heap, &info, 100);
+	assert_int_equal(view->totals.s.live_bytes, 390);
+	assert_int_equal(view->totals.s.alloc_bytes, 420);
+	assert_int_equal(view->totals.s.free_bytes, 30);
+	view_unref(view);
+	heap_free(heap, 16, 101, 0, false);
+	view = heap_publish(heap, &info, 102);
+	assert_int_equal(view->totals.s.live_bytes, 290);
+	for (size_t i = 0; i < view->ntraces; i++)
+		assert_true(view->traces[i].s.live_bytes <= 290);
+	view_unref(view);
+	heap_destroy(heap);
+}
+
 #define SECOND 1000000000ull
 
 static void test_rates(void **state)
@@ -438,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_incomplete),
 		cmocka_unit_test(test_max_live),
 		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_unfree_merged),
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_points_bounded),
 	};

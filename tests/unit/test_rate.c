@@ -20,6 +20,20 @@ static struct rate_sample program(uint64_t rate, double bps, double block, doubl
 	};
 }
 
+/* A program that uses 3% of a CPU is measured, too, after a while; so is one that uses hardly any. */
+static void sleeper_is_measured(void **state)
+{
+	double since = 0;
+
+	(void)state;
+	assert_true(rate_ready(0.1, 0.1));
+	assert_false(rate_ready(0.1, 0.01));
+	while (since < 10 && !rate_ready(since, 0.03 * since))
+		since += 0.1;
+	assert_true(since < 1);
+	assert_true(rate_ready(10, 0.01));
+}
+
 static void quiet_stays_exact(void **state)
 {
 	struct rate_control c = { .budget = 0.01, .rate = 1 };
@@ -84,6 +98,7 @@ static void live_samples_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sleeper_is_measured),
 		cmocka_unit_test(quiet_stays_exact),
 		cmocka_unit_test(loud_is_held),
 		cmocka_unit_test(comes_back),
