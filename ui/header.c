@@ -46,11 +46,15 @@ static void add_state(const struct ui *ui, struct pieces *p)
 		brief = "⏸ off";
 		style = STYLE_WARN;
 	} else if (info->state == VIEW_EXITED) {
-		snprintf(text, sizeof(text), "■ exited rc=%d", info->exit_code);
+		/* an attached one's code goes to its parent, not to us */
+		if (info->attached)
+			snprintf(text, sizeof(text), "■ ended");
+		else
+			snprintf(text, sizeof(text), "■ exited rc=%d", info->exit_code);
 		shown = text;
 		style = STYLE_WARN;
 		snprintf(ended, sizeof(ended), "■ rc=%d", info->exit_code);
-		brief = ended;
+		brief = info->attached ? text : ended;
 	} else if (info->state == VIEW_DETACHED) {
 		shown = "■ detached";
 		brief = "■";

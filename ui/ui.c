@@ -206,7 +206,7 @@ static void farewell(struct ui *ui, FILE *out)
 		return;
 	const struct view_totals *t = &view->totals;
 	char a[TEXT_NUMBER], b[TEXT_NUMBER], c[TEXT_NUMBER];
-	if (view->info.state == VIEW_EXITED && view->info.exit_code) {
+	if (view->info.state == VIEW_EXITED && !view->info.attached && view->info.exit_code) {
 		int code = view->info.exit_code;
 		bool by_signal = code > 128 && code < 128 + NSIG;
 		fprintf(out, "heaptop: the program ended with code %d%s%s\n", code,

@@ -46,7 +46,7 @@ enum collect_state {
 	COLLECT_RUNNING,
 	COLLECT_EXITED,		/* the program has ended; everything up to its end is in the view */
 	COLLECT_DETACHED,
-	COLLECT_FAILED,		/* collector_error() */
+	COLLECT_FAILED,		/* collector_message() says why */
 };
 enum collect_state collector_state(const struct collector *c);
 /* Exit code of a launched program (shell's convention), -1 if not known. */
@@ -56,7 +56,6 @@ const char *collector_message(const struct collector *c);
 
 struct names *collector_names(const struct collector *c);
 const struct modules *collector_modules(const struct collector *c);
-pid_t collector_pid(const struct collector *c);
 
 /* Commands; asynchronous, any thread. */
 void collector_pause(struct collector *c, bool paused);

@@ -30,7 +30,6 @@
 struct collector {
 	struct collect_config config;
 	pthread_t thread;
-	bool thread_started;
 	struct session *session;	/* set before the start is reported, then constant */
 
 	pthread_mutex_t lock;
@@ -152,7 +151,8 @@ static void detach(struct collector *c)
 		log_line("detach: %s", err->text);
 		set_state(c, COLLECT_FAILED, xstrdup(err->text), -1);
 		err_free(err);
-	} else if (session_exit_code(c->session) >= 0) {
+	} else if (session_exit_code(c->session) >= 0 || !message) {
+		/* its own end came first */
 		set_state(c, COLLECT_EXITED, message, session_exit_code(c->session));
 	} else {
 		set_state(c, COLLECT_DETACHED, message, -1);
@@ -161,8 +161,13 @@ static void detach(struct collector *c)
 
 static void ended(struct collector *c)
 {
+	char *message = NULL;
+
+	if (session_replaced(c->session))
+		message = xasprintf("process %d has executed another program: what was watched is gone; "
+				    "attach again to watch the new one", (int)session_pid(c->session));
 	publish(c);
-	set_state(c, COLLECT_EXITED, NULL, session_exit_code(c->session));
+	set_state(c, COLLECT_EXITED, message, session_exit_code(c->session));
 }
 
 /* After the end: views are still asked for (names came in, screens stay open). */
@@ -392,11 +397,6 @@ struct names *collector_names(const struct collector *c)
 const struct modules *collector_modules(const struct collector *c)
 {
 	return session_modules(c->session);
-}
-
-pid_t collector_pid(const struct collector *c)
-{
-	return session_pid(c->session);
 }
 
 void collector_pause(struct collector *c, bool paused)

@@ -5,6 +5,7 @@
  */
 #include "collect/session.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ struct session {
 	struct ticks_clock clock;
 	bool placed;		/* the probe is in the target */
 	bool ended, detached, paused;
+	bool replaced;		/* attached, and it has executed another program since */
 	bool auto_rate;
 	uint64_t rate;
 	double last_renew, last_control, last_usage, last_modules;
@@ -62,6 +64,7 @@ struct session {
 
 	struct target_usage usage;
 	struct probe_stats stats;
+	uint64_t views;		/* published; goes on over an exec, which starts a new heap */
 	uint64_t events, allocs;
 	uint64_t stacks, stacks_complete, ends[UNWIND_END_COUNT];
 
@@ -437,7 +440,11 @@ static void look_after(struct session *s)
 
 	if (now - s->last_renew >= RENEW_SECONDS && s->placed) {
 		/* ERR_GONE here is seen by target_poll too */
-		err_free(s->probe->ops->renew(s->probe, s->target));
+		struct err *err = s->probe->ops->renew(s->probe, s->target);
+		/* an attached process isn't traced: its exec shows by the agent's memory being gone */
+		if (err && err->errnum == EFAULT && !target_is_launched(s->target))
+			s->replaced = true;
+		err_free(err);
 		s->last_renew = now;
 	}
 	if (s->starting && now - s->start > START_SECONDS) {
@@ -504,6 +511,12 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 	size_t n = drain(s, false);
 
 	look_after(s);
+	if (s->replaced) {
+		log_line("process %d has executed another program: what was watched is gone",
+			 (int)target_pid(s->target));
+		on_end(s);
+		return SESSION_ENDED;
+	}
 	switch (target_poll(s->target)) {
 	case TARGET_EXEC:
 		*ret_err = on_exec(s);
@@ -576,6 +589,7 @@ struct view *session_publish(struct session *s)
 	memcpy(info.ends, s->ends, sizeof(s->ends));
 	struct view *view = heap_publish(s->heap, &info, ticks_to_ns(&s->clock, ticks_now()));
 	free(un);
+	view->seq = ++s->views;
 	return view;
 }
 
@@ -702,6 +716,11 @@ void session_signal(struct session *s, int sig)
 int session_pidfd(const struct session *s)
 {
 	return s->ended ? -1 : target_pidfd(s->target);
+}
+
+bool session_replaced(const struct session *s)
+{
+	return s->replaced;
 }
 
 int session_exit_code(const struct session *s)

@@ -40,6 +40,8 @@ void session_signal(struct session *s, int sig);
 /* For poll(2): becomes readable when the process ends; -1 if there is none. */
 int session_pidfd(const struct session *s);
 int session_exit_code(const struct session *s);
+/* It ended because the attached process has executed another program, which goes on unwatched. */
+bool session_replaced(const struct session *s);
 pid_t session_pid(const struct session *s);
 const struct modules *session_modules(const struct session *s);
 struct names *session_names(const struct session *s);

@@ -33,6 +33,13 @@ struct ring {
 	uint64_t safe;		/* nothing unread in this ring is older than that */
 	uint64_t blocked;	/* position of the record waited for, ~0: none */
 	uint64_t since_ns;
+	/*
+	 * The same at two earlier rounds, RING_ABANDONED_NS and more apart. What is busy before
+	 * old_head isn't waited for again: a program that jumps out of signal handlers a thousand
+	 * times a second leaves many such records behind one another.
+	 */
+	uint64_t noted_head, noted_tsc, noted_ns;
+	uint64_t old_head;
 };
 
 struct run {
@@ -194,11 +201,21 @@ static uint64_t wait_for(struct ring_reader *r, struct ring *ring, const uint8_t
 		ring->blocked = pos;
 		ring->since_ns = r->now_ns;
 	}
-	if (!r->last && r->now_ns - ring->since_ns < RING_ABANDONED_NS)
+	if (!r->last && pos >= ring->old_head && r->now_ns - ring->since_ns < RING_ABANDONED_NS)
 		return pos;
 	r->abandoned++;
 	ring->blocked = ~0ull;
 	return skip_abandoned(r, data, pos, head);
+}
+
+static void note_head(const struct ring_reader *r, struct ring *ring, uint64_t head)
+{
+	if (r->now_ns - ring->noted_ns < RING_ABANDONED_NS)
+		return;
+	ring->old_head = ring->noted_head;
+	ring->noted_head = head;
+	ring->noted_tsc = r->tsc;
+	ring->noted_ns = r->now_ns;
 }
 
 uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, const uint8_t *data)
@@ -211,6 +228,7 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 		head &= ~7ull;
 		pos = head;
 	}
+	note_head(r, ring, head);
 	while (pos != head) {
 		uint64_t word = load_word(r, data, pos);
 
@@ -243,6 +261,8 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 		ring->safe = r->tsc;
 	else if (pos >= ring->seen_head)
 		ring->safe = ring->seen_tsc;
+	else if (pos >= ring->noted_head && ring->safe < ring->noted_tsc)
+		ring->safe = ring->noted_tsc;
 	ring->seen_head = head;
 	ring->seen_tsc = r->tsc;
 	ring->tail = pos;

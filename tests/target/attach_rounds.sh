@@ -60,4 +60,11 @@ is "the program ends by itself with 0" "$status" 0
 diag_file "$tmp/checker"
 like "its checks hold" "$(cat "$tmp/checker")" $'\nok [0-9]+ checks'
 like "no call of it was interrupted" "$(cat "$tmp/checker")" $'\neintr 0'
+
+# ---- an exec of the attached program: what was watched is gone ----
+start "$tmp/exec" bash -c 'for i in 1 2 3; do sleep 1; done; exec sleep 100'
+run 60 "$HEAPTOP" -b -D 30 -d 0.5 -p "$started"
+is "an exec ends the watching" "$status" 0
+like "and is told" "$(cat "$tmp/err")" "has executed another program"
+ok "the new program goes on" kill -0 "$started"
 done_testing

@@ -489,7 +489,7 @@ static void test_killed(void **unused)
 		for (unsigned tries = 0;; tries++) {
 			ok(probe_agent_cleanup(r.t, r.mods, &found, &again));
 			found_rounds += found > 0;
-			if (!again || tries == 200)
+			if (!again || tries == 2000)
 				break;
 			ok(target_resume(r.t));
 			usleep(2000);

@@ -495,6 +495,14 @@ static __attribute__((noinline)) void *deeper(size_t n)
 	return room[0] ? p : NULL;
 }
 
+static __attribute__((noinline)) void *a_little_deeper(size_t n)
+{
+	void *p = h_malloc(n);
+
+	__asm__ volatile("" ::: "memory");	/* no jump in place of the call */
+	return p;
+}
+
 /* A longjmp out of the allocator leaves a mark behind; it must not silence the thread. */
 static void test_stale_mark(void **unused)
 {
@@ -516,7 +524,7 @@ static void test_stale_mark(void **unused)
 	assert_int_not_equal(my_slot()->mark, 0);
 	ctl->main_stack_lo = my_slot()->mark - (1 << 16);
 	ctl->main_stack_hi = my_slot()->mark + 8;
-	p = deeper(40);
+	p = a_little_deeper(40);
 	expect_alloc(p, 40);
 	expect_nothing();
 }

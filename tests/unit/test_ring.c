@@ -188,6 +188,24 @@ static void test_abandoned(void **unused)
 	assert_int_equal(round_at(32, 5 * SECOND, true), 1);	/* at the end nothing is waited for */
 }
 
+/* Many behind one another don't take a second each. */
+static void test_abandoned_many(void **unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < 3; i++) {
+		reserve(0, 64, WIRE_BUSY);
+		put_free(0, 10 + i, 1);
+	}
+	assert_int_equal(round_at(20, SECOND, false), 0);
+	reserve(0, 64, WIRE_BUSY);	/* younger: waited for */
+	put_free(0, 21, 1);
+	assert_int_equal(round_at(30, 2 * SECOND, false), 3);
+	assert_int_equal(ring_reader_abandoned(reader), 3);
+	expect(3, 10, 11, 12);
+	assert_int_equal(round_at(40, 3 * SECOND, false), 1);
+	assert_int_equal(ring_reader_abandoned(reader), 4);
+}
+
 static void test_hostile(void **unused)
 {
 	(void)unused;
@@ -262,7 +280,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_order), T(test_wrap), T(test_busy), T(test_abandoned), T(test_hostile), T(test_random),
+		T(test_order), T(test_wrap), T(test_busy), T(test_abandoned), T(test_abandoned_many), T(test_hostile), T(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
