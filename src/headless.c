@@ -239,6 +239,8 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 		leave(&l);
 	else if (collector_state(c) == COLLECT_FAILED)
 		fprintf(stderr, "heaptop: %s\n", collector_message(c));
+	else
+		note(&l, collector_message(c));
 	report_destroy(l.report);
 	return exit_code(&l);
 }

@@ -48,10 +48,4 @@ struct err *err_prefix(struct err *err, const char *fmt, ...)
 /* Release; NULL is fine. */
 void err_free(struct err *err);
 
-/* For scope guards: `__attribute__((cleanup(err_cleanup))) struct err *err`. */
-static inline void err_cleanup(struct err **err)
-{
-	err_free(*err);
-}
-
 #endif

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,14 +43,6 @@ void log_to_stderr(bool on)
 	pthread_mutex_lock(&log_state.lock);
 	log_state.to_stderr = on;
 	pthread_mutex_unlock(&log_state.lock);
-}
-
-uint64_t log_count(void)
-{
-	pthread_mutex_lock(&log_state.lock);
-	uint64_t n = log_state.count;
-	pthread_mutex_unlock(&log_state.lock);
-	return n;
 }
 
 char **log_tail(size_t max, size_t *ret_n)

@@ -8,16 +8,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Add a line (control characters are replaced). With log_to_stderr on it is printed at once too. */
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print new lines to stderr as well, behind "heaptop: ": batch mode with -v. Off at start. */
 void log_to_stderr(bool on);
-
-/* Number of lines ever added; a reader compares it to see whether there is anything new. */
-uint64_t log_count(void);
 
 /* Copy of the last `max` lines, oldest first; the caller frees each and the array. */
 char **log_tail(size_t max, size_t *ret_n);

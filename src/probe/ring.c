@@ -39,7 +39,7 @@ struct ring {
 	 * times a second leaves many such records behind one another.
 	 */
 	uint64_t noted_head, noted_tsc, noted_ns;
-	uint64_t old_head;
+	uint64_t old_head, old_tsc;
 };
 
 struct run {
@@ -213,6 +213,7 @@ static void note_head(const struct ring_reader *r, struct ring *ring, uint64_t h
 	if (r->now_ns - ring->noted_ns < RING_ABANDONED_NS)
 		return;
 	ring->old_head = ring->noted_head;
+	ring->old_tsc = ring->noted_tsc;
 	ring->noted_head = head;
 	ring->noted_tsc = r->tsc;
 	ring->noted_ns = r->now_ns;
@@ -263,6 +264,8 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 		ring->safe = ring->seen_tsc;
 	else if (pos >= ring->noted_head && ring->safe < ring->noted_tsc)
 		ring->safe = ring->noted_tsc;
+	else if (pos >= ring->old_head && ring->safe < ring->old_tsc)
+		ring->safe = ring->old_tsc;
 	ring->seen_head = head;
 	ring->seen_tsc = r->tsc;
 	ring->tail = pos;

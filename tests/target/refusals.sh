@@ -98,6 +98,13 @@ if [ "$(id -u)" = 0 ] && have setpriv; then
   else
     refused "with ptrace_scope $scope" "ptrace_scope" "$started" "${as_user[@]}"
   fi
+
+  start "$tmp/protected" "${as_user[@]}" python3 -c 'import ctypes, time
+ctypes.CDLL(None).prctl(4, 0)	# PR_SET_DUMPABLE
+print("protected", flush=True)
+time.sleep(60)'
+  ok "a process that isn't dumpable" wait_for "$tmp/protected" '^protected'
+  refused "not dumpable" "not dumpable" "$started" "${as_user[@]}"
   unset binary
 else
   skip "another user's process" "needs root and setpriv to become another user"

@@ -280,7 +280,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_order), T(test_wrap), T(test_busy), T(test_abandoned), T(test_abandoned_many), T(test_hostile), T(test_random),
+		T(test_order), T(test_wrap), T(test_busy), T(test_abandoned), T(test_abandoned_many),
+		T(test_hostile), T(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
