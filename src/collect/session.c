@@ -89,6 +89,13 @@ static double thread_cpu(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
+static uint32_t wire_rule_of(void *session, uint64_t pc)
+{
+	struct session *s = session;
+
+	return unwinder_wire_rule(s->unwinder, pc);
+}
+
 /* ---- keeping up with the target's mappings ---- */
 
 static struct err *refresh_modules(struct session *s)
@@ -100,6 +107,8 @@ static struct err *refresh_modules(struct session *s)
 	if (!err && changed) {
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
+		if (s->placed)
+			s->probe->ops->reteach(s->probe, wire_rule_of, s);
 	}
 	return err;
 }
@@ -117,15 +126,19 @@ static bool refresh_after_miss(struct session *s)
 
 /* ---- events ---- */
 
+/* The agent's frames, and the rest of the stack from the copy of it, if there is one. */
 static size_t walk(struct session *s, const struct wire_alloc *a, enum unwind_end *why)
 {
-	const uint8_t *after = (const uint8_t *)(a + 1);
+	const uint64_t *frames = wire_alloc_frames(a);
 	size_t n = a->nframes;
 
-	memcpy(s->pcs, after, n * sizeof(s->pcs[0]));
+	memcpy(s->pcs, frames, n * sizeof(s->pcs[0]));
+	*why = UNWIND_END_ROOT;
+	if (a->h.flags & WIRE_F_WALKED)
+		return n;
 	struct stack_copy stack = {
 		.addr = a->regs.sp,
-		.bytes = after + n * sizeof(s->pcs[0]),
+		.bytes = (const uint8_t *)(frames + n),
 		.len = a->stack_bytes,
 	};
 	return n + unwinder_walk(s->unwinder, &a->regs, &stack, s->pcs + n,
@@ -139,6 +152,8 @@ static void on_alloc(struct session *s, const struct wire_alloc *a)
 
 	if (why == UNWIND_END_NO_MODULE && refresh_after_miss(s))
 		n = walk(s, a, &why);
+	if (!(a->h.flags & WIRE_F_WALKED))
+		s->probe->ops->teach(s->probe, s->pcs, n, wire_rule_of, s);
 	for (size_t i = 0; i < n; i++)
 		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
 	recorder_stack(s->recorder, s->addrs, n);
