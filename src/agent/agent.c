@@ -147,9 +147,15 @@ static uint64_t draw(const struct wire_ctl *ctl, struct wire_slot *s)
 	return agent_gap(mix(s->rng), rate);
 }
 
-static bool recording(const struct wire_ctl *ctl)
+/* The time, if events are to be recorded now; else 0. */
+static uint64_t recording(const struct wire_ctl *ctl)
 {
-	return LOAD(ctl->active) && cpu_ticks() < LOAD(ctl->lease);
+	uint64_t now;
+
+	if (!LOAD(ctl->active))
+		return 0;
+	now = cpu_ticks();
+	return now < LOAD(ctl->lease) ? now : 0;
 }
 
 /*
@@ -296,11 +302,11 @@ static inline void ring_commit(struct wire_head *h)
 
 /* ---- events ---- */
 
-/* FREE or UNFREE. False: no room. */
+/* FREE or UNFREE; `start`: when work on it began. False: no room. */
 static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
-			unsigned flags)
+			unsigned flags, uint64_t start)
 {
-	uint64_t start = cpu_ticks(), used;
+	uint64_t used;
 	struct wire_free *f = (struct wire_free *)ring_reserve(ctl, s, sizeof(*f), agent_island.ring_bytes,
 							       FREE_PATIENCE, &start, &used);
 
@@ -567,11 +573,12 @@ static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
 	f->slot->moving = old;
 	if (!old || !(LOAD(ctl->free_all) || filter_has(ctl, old)))
 		return;
-	if (!recording(ctl)) {
+	uint64_t now = recording(ctl);
+	if (!now) {
 		ADD(f->slot->gap, 1);
 		return;
 	}
-	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC))
+	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC, now))
 		return;
 	f->flags |= AGENT_FREED;
 	if (filter_remove(ctl, old))
@@ -643,7 +650,7 @@ void agent_after(struct agent_frame *f)
 	if (f->flags & AGENT_FREED && !addr && f->size) {
 		if (f->flags & AGENT_TAGGED)
 			filter_insert(ctl, f->arg[0]);
-		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
+		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC, cpu_ticks());
 	}
 	if (f->flags & AGENT_SAMPLED && addr)
 		record_alloc(ctl, f, addr);
@@ -670,7 +677,8 @@ void agent_free(struct agent_frame *f)
 	}
 	if (!LOAD(ctl->free_all) && !filter_has(ctl, addr))
 		return;
-	if (!recording(ctl)) {
+	uint64_t now = recording(ctl);
+	if (!now) {
 		ADD(s->gap, 1);
 		return;
 	}
@@ -678,6 +686,6 @@ void agent_free(struct agent_frame *f)
 	 * A lost free leaves its tag: the next free of that address is recorded then, and the
 	 * block is late instead of leaked.
 	 */
-	if (record_free(ctl, s, addr, WIRE_FREE, 0))
+	if (record_free(ctl, s, addr, WIRE_FREE, 0, now))
 		filter_remove(ctl, addr);
 }

@@ -135,9 +135,12 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 	walk->seq = ++w->seq;
 	walk->complete = 0;
 	walk->first = WIRE_MAX_FRAMES - 1;
+	walk->n = 0;
 	w->n = 0;
 	BARRIER();
-	if (n > WIRE_MAX_FRAMES || end - walk->sp < 8)
+	if (end - walk->sp < 8)
+		return;
+	if (n > WIRE_MAX_FRAMES)
 		n = 0;
 	unsigned v = still_there(w, b, n);
 	/* The next one's own words have changed, but a walk may still arrive there. */
@@ -157,7 +160,9 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 		}
 		uint32_t rule = walk->pc >> WIRE_PC_BITS ? WIRE_RULE_NONE : find_rule(rules, walk->pc);
 		int at = (int)(WIRE_MAX_FRAMES - 1 - m);
-		if (at <= k || (walk->pc && !rule)) {
+		if (at <= k)
+			k = -1;		/* no room for both: the last walk gives way */
+		if (at < 0 || (walk->pc && !rule)) {
 			walk->n = m;
 			return;
 		}

@@ -306,9 +306,9 @@ static inline uint32_t wire_tag(uint64_t pos, uint64_t nonce)
 enum wire_kind {
 	WIRE_ALLOC = 1,	/* wire_alloc: a block came into being */
 	WIRE_FREE,	/* wire_free: free(addr), or the old block of a realloc (flag) */
-	WIRE_VOID,	/* wire_head only: nothing after all */
 	WIRE_UNFREE,	/* wire_free: the realloc that this slot's last WIRE_FREE of addr with
 			 * WIRE_F_REALLOC announced has failed: the block still lives */
+	WIRE_VOID,	/* wire_head only: nothing after all */
 };
 
 enum wire_flags {
