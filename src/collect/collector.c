@@ -230,7 +230,8 @@ static void run(struct collector *c, int sigchld)
 			publish(c);
 			next = now + c->config.refresh;
 		}
-		wait_for_something(c, sigchld, step == SESSION_BUSY ? STEP_BUSY_MS : STEP_IDLE_MS);
+		wait_for_something(c, sigchld, step == SESSION_ASKED ? 0 : step == SESSION_BUSY ? STEP_BUSY_MS
+				   : STEP_IDLE_MS);
 	}
 }
 

@@ -63,6 +63,7 @@ struct session {
 	struct target_usage usage;
 	struct probe_stats stats;
 	uint64_t events, allocs;
+	uint64_t taught;	/* rules handed to the agent */
 	uint64_t stacks, stacks_complete, ends[UNWIND_END_COUNT];
 
 	/* at the last control, for differences */
@@ -153,7 +154,7 @@ static void on_alloc(struct session *s, const struct wire_alloc *a)
 	if (why == UNWIND_END_NO_MODULE && refresh_after_miss(s))
 		n = walk(s, a, &why);
 	if (!(a->h.flags & WIRE_F_WALKED))
-		s->probe->ops->teach(s->probe, s->pcs, n, wire_rule_of, s);
+		s->taught += s->probe->ops->teach(s->probe, s->pcs, n, wire_rule_of, s);
 	for (size_t i = 0; i < n; i++)
 		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
 	recorder_stack(s->recorder, s->addrs, n);
@@ -509,6 +510,7 @@ static void on_end(struct session *s)
 
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
+	uint64_t taught = s->taught;
 	size_t n = drain(s, false);
 
 	look_after(s);
@@ -529,6 +531,8 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 	case TARGET_NOTHING:
 		break;
 	}
+	if (s->taught != taught)
+		return SESSION_ASKED;
 	return n || s->starting ? SESSION_BUSY : SESSION_IDLE;
 }
 
@@ -624,6 +628,7 @@ static struct err *see_through(struct session *s, struct err *gone)
 			return err;
 		case SESSION_IDLE:
 		case SESSION_BUSY:
+		case SESSION_ASKED:
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		}
 	}

@@ -124,7 +124,7 @@ struct err *agent_unmap(struct agent *a, struct target *t);
 struct err *agent_call(struct target *t, const char *what, long nr, const uint64_t args[6], uint64_t *ret);
 
 /* teach.c */
-void agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
+size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
 void agent_reteach(struct probe *p, probe_rule_fn rule, void *ctx);
 
 /* remove.c */

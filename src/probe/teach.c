@@ -30,9 +30,10 @@ static uint32_t place_for(struct agent *a, uint64_t pc, bool *ret_known)
 	return free_at != ~0u ? free_at : line + a->next_victim++ % WIRE_RULE_WAYS;
 }
 
-void agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx)
+size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx)
 {
 	struct agent *a = agent_of(p);
+	size_t ret = 0;
 
 	for (size_t i = 0; a->rules && i < n; i++) {
 		bool known;
@@ -43,9 +44,12 @@ void agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn r
 		if (known)
 			continue;
 		uint32_t r = rule(ctx, pcs[i]);
-		if (r)
-			store(a, at, pcs[i], r);
+		if (!r)
+			continue;
+		store(a, at, pcs[i], r);
+		ret++;
 	}
+	return ret;
 }
 
 /*
