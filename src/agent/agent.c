@@ -34,6 +34,7 @@
 #include <stddef.h>
 
 #include "agent/cpu-x86_64.h"
+#include "agent/walk.h"
 
 #define IDLE_BYTES (1u << 20)	/* between looks at whether there is something to record again */
 #define FREE_PATIENCE 256	/* tries for room for a free where nobody waits for room */
@@ -50,6 +51,7 @@ _Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");
 _Static_assert(WIRE_STATE_SLOTS == 4096 && WIRE_SLOT_HOMES == 4096, "entry-*.S");
 _Static_assert(WIRE_STATE_FILTER == 4096 + 4128 * 128, "entry-*.S");
 _Static_assert(WIRE_FILTER_WAYS == 8 && WIRE_FILTER_BITS == 14, "entry-*.S");
+_Static_assert(WIRE_STATE_FILTER % 64 == 0 && WIRE_STATE_WALKS % 64 == 0, "cache lines");
 _Static_assert(offsetof(struct agent_frame, hook) == 96, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, result) == 104, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, ip) == 152, "entry-*.S");
@@ -70,6 +72,9 @@ static inline struct wire_ctl *control(void)
 #define ADD(x, n) STORE(x, LOAD(x) + (n))
 /* The compiler must not move slot stores across: signal handlers look at them. */
 #define BARRIER() __asm__ volatile("" ::: "memory")
+
+/* So that what only some events need isn't on everybody's stack. */
+#define NOINLINE __attribute__((noinline))
 
 /* ---- slots ---- */
 
@@ -144,9 +149,15 @@ static uint64_t draw(const struct wire_ctl *ctl, struct wire_slot *s)
 	return agent_gap(mix(s->rng), rate);
 }
 
-static bool recording(const struct wire_ctl *ctl)
+/* The time, if events are to be recorded now; else 0. */
+static uint64_t recording(const struct wire_ctl *ctl)
 {
-	return LOAD(ctl->active) && cpu_ticks() < LOAD(ctl->lease);
+	uint64_t now;
+
+	if (!LOAD(ctl->active))
+		return 0;
+	now = cpu_ticks();
+	return now < LOAD(ctl->lease) ? now : 0;
 }
 
 /*
@@ -223,16 +234,8 @@ static bool filter_remove(struct wire_ctl *ctl, uint64_t addr)
 
 /* ---- ring ---- */
 
-struct record {
-	struct wire_head *head;		/* NULL: no room */
-	uint64_t word;			/* to be stored there when all is written */
-	uint64_t waited;
-	uint64_t used;			/* bytes of the ring in use, this record included */
-};
-
 /* One try. `limit`: how full the ring may become. */
-static struct wire_head *ring_try(struct wire_ring *ring, uint64_t size, uint64_t limit,
-				  uint64_t *ret_word, uint64_t *ret_used)
+static struct wire_head *ring_try(struct wire_ring *ring, uint64_t size, uint64_t limit, uint64_t *ret_used)
 {
 	uint64_t bytes = agent_island.ring_bytes, nonce = agent_island.nonce;
 	uint8_t *data = (uint8_t *)(ring + 1);
@@ -257,23 +260,25 @@ static struct wire_head *ring_try(struct wire_ring *ring, uint64_t size, uint64_
 		uint64_t word = (uint64_t)wire_tag(head + pad, nonce) << 32 | size;
 		struct wire_head *h = (struct wire_head *)(data + off);
 		__atomic_store_n(&h->word, word | WIRE_BUSY, __ATOMIC_RELEASE);
-		*ret_word = word;
 		return h;
 	}
 }
 
-/* Reserve `size` bytes, a multiple of 8, waiting for room where that is asked for. */
-static struct record ring_reserve(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t size,
-				  uint64_t limit, unsigned patience)
+/*
+ * Reserve `size` bytes, a multiple of 8, waiting for room where that is asked for; NULL: no room.
+ * *ret_used: bytes of the ring in use, these included. *start moves on by the time waited.
+ */
+static struct wire_head *ring_reserve(const struct wire_ctl *ctl, struct wire_slot *s, uint64_t size,
+				      uint64_t limit, unsigned patience, uint64_t *start, uint64_t *ret_used)
 {
 	uint64_t index = slot_index(ctl, s) & (agent_island.nrings - 1);
 	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
-	struct record r = { 0 };
+	struct wire_head *h;
 	uint64_t since = 0;
 
 	for (unsigned tries = 0;; tries++) {
-		r.head = ring_try(ring, size, limit, &r.word, &r.used);
-		if (r.head)
+		h = ring_try(ring, size, limit, ret_used);
+		if (h)
 			break;
 		if (LOAD(ctl->wait) ? !recording(ctl) : tries >= patience)
 			break;
@@ -284,56 +289,59 @@ static struct record ring_reserve(const struct wire_ctl *ctl, const struct wire_
 		else
 			cpu_relax();
 	}
-	if (since)
-		r.waited = cpu_ticks() - since;
-	return r;
+	if (since) {
+		since = cpu_ticks() - since;
+		*start += since;
+		ADD(s->waited, since);
+	}
+	return h;
 }
 
-static inline void ring_commit(const struct record *r)
+static inline void ring_commit(struct wire_head *h)
 {
-	__atomic_store_n(&r->head->word, r->word, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->word, h->word & ~(uint64_t)WIRE_BUSY, __ATOMIC_RELEASE);
 }
 
 /* ---- events ---- */
 
-/* FREE or UNFREE. False: no room. */
+/* FREE or UNFREE; `start`: when work on it began. False: no room. */
 static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
-			unsigned flags)
+			unsigned flags, uint64_t start)
 {
-	uint64_t start = cpu_ticks();
-	struct record r = ring_reserve(ctl, s, sizeof(struct wire_free), agent_island.ring_bytes,
-				       FREE_PATIENCE);
+	uint64_t used;
+	struct wire_free *f = (struct wire_free *)ring_reserve(ctl, s, sizeof(*f), agent_island.ring_bytes,
+							       FREE_PATIENCE, &start, &used);
 
-	if (r.waited)
-		ADD(s->waited, r.waited);
-	if (!r.head) {
+	if (!f) {
 		ADD(s->lost, 1);
 		return false;
 	}
-	struct wire_free *f = (struct wire_free *)r.head;
 	f->h.tsc = cpu_ticks_ordered();
 	f->h.slot = slot_index(ctl, s);
 	f->h.kind = (uint16_t)kind;
 	f->h.flags = (uint16_t)flags;
 	f->addr = addr;
-	ring_commit(&r);
+	ring_commit(&f->h);
 	ADD(s->recorded, 1);
-	ADD(s->cycles, own_ticks(cpu_ticks() - start - r.waited));
+	ADD(s->cycles, own_ticks(cpu_ticks() - start));
 	return true;
 }
 
-/* Remote side of process_vm_readv one page each: a fault then costs no more than that page. */
-static uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uint64_t src, uint64_t len)
+/*
+ * Remote side of process_vm_readv one page each: a fault then costs no more than that page. Two at
+ * a time: this is where the stack is deepest.
+ */
+static NOINLINE uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uint64_t src, uint64_t len)
 {
 	struct {
 		uint64_t base, len;
-	} local, remote[4];
+	} local, remote[2];
 	uint64_t done = 0;
 
 	while (done < len) {
 		uint64_t n = 0, want = 0, from = src + done;
 
-		for (; n < 4 && done + want < len; n++) {
+		for (; n < 2 && done + want < len; n++) {
 			uint64_t room = CPU_PAGE - ((from + want) & (CPU_PAGE - 1));
 
 			remote[n].base = from + want;
@@ -352,63 +360,126 @@ static uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uint64_t src
 	return done & ~7ull;
 }
 
-struct extent {
-	uint64_t bytes;
+/* What an event says of the stack: what walk found, and unless that is complete, a copy. */
+struct stack {
+	struct walk walk;	/* the copy starts at walk.sp */
+	uint64_t end;		/* of the stack, 0: unknown. Else it may be read up to there */
+	uint64_t bytes;		/* to copy */
 	unsigned flags;
-	bool known;		/* may be read directly */
 };
 
-/* How much of the stack from sp on goes into the event. */
-static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
 {
-	struct extent e = { .known = true };
-	uint64_t max = LOAD(ctl->max_stack), room;
+	uint64_t end = LOAD(s->stack_hi);
 
+	if (LOAD(s->stack_lo) <= sp && sp < end)
+		return end;
+	end = LOAD(ctl->main_stack_hi);
+	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
+}
+
+/* How much of the stack from walk.sp on goes into the event. */
+static void stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, struct stack *k)
+{
+	uint64_t max = LOAD(ctl->max_stack), room, sp = k->walk.sp;
+
+	k->flags = 0;
 	if (max > WIRE_MAX_STACK)
 		max = WIRE_MAX_STACK;
-	if (LOAD(s->stack_lo) <= sp && sp < LOAD(s->stack_hi)) {
-		room = LOAD(s->stack_hi) - sp;
-	} else if (LOAD(ctl->main_stack_lo) <= sp && sp < LOAD(ctl->main_stack_hi)) {
-		room = LOAD(ctl->main_stack_hi) - sp;
+	if (k->end) {
+		room = k->end - sp;
 	} else {
-		e.flags = WIRE_F_NO_BOUNDS;
+		k->flags = WIRE_F_NO_BOUNDS;
 		if (LOAD(ctl->may_syscall)) {
 			/* On a stack of its own a thread has its TCB on top of it. */
 			room = s->tp > sp ? s->tp - sp : max;
-			e.known = false;
 		} else {
 			room = CPU_PAGE - (sp & (CPU_PAGE - 1));
-			e.flags |= WIRE_F_CUT;
+			k->flags |= WIRE_F_CUT;
 		}
 	}
-	e.bytes = (room < max ? room : max) & ~7ull;
+	k->bytes = (room < max ? room : max) & ~7ull;
 	if (room > max)
-		e.flags |= WIRE_F_CUT;
-	return e;
+		k->flags |= WIRE_F_CUT;
 }
 
-static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr)
+static inline struct wire_walk *last_walk(const struct wire_ctl *ctl, const struct wire_slot *s)
+{
+	return (struct wire_walk *)((uint64_t)ctl + WIRE_STATE_WALKS) + slot_index(ctl, s);
+}
+
+static void copy_frames(uint64_t *to, const struct wire_walk *w, const struct walk *walk)
+{
+	const struct wire_walk_frame *f = &w->frame[walk->first];
+
+	for (uint32_t i = 0; i < walk->n; i++, f--)
+		to[i] = f->pc & ((1ull << WIRE_PC_BITS) - 1);
+}
+
+/* Registers of the frame that the copy of the stack begins with, and the copy. */
+static NOINLINE void copy_stack(const struct wire_ctl *ctl, const struct agent_frame *f,
+				struct wire_alloc *a, struct stack *k)
+{
+	uint64_t *to = (uint64_t *)(a + 1) + a->nframes;
+
+	a->regs.ip = k->walk.pc;
+	a->regs.sp = k->walk.sp;
+	a->regs.saved[0] = k->walk.bp;
+	for (unsigned i = 1; i < CPU_SAVED; i++)
+		a->regs.saved[i] = a->nframes ? 0 : f->saved[i];
+	for (unsigned i = CPU_SAVED; i < 10; i++)
+		a->regs.saved[i] = 0;
+	a->regs.fp = 0;
+	a->regs.lr = 0;
+	if (k->end || !LOAD(ctl->may_syscall)) {
+		cpu_copy_words(to, k->walk.sp, k->bytes / 8);
+	} else {
+		uint64_t got = copy_unknown(ctl, to, k->walk.sp, k->bytes);
+		if (got < k->bytes)
+			k->flags |= WIRE_F_CUT;
+		k->bytes = got;
+	}
+	a->stack_bytes = (uint32_t)k->bytes;
+}
+
+/*
+ * The walk hasn't been complete: what to copy. That had better start where all saved registers are known,
+ * so that heaptop can do any frame. Only if it would leave out the outer part it starts further out.
+ */
+static NOINLINE void plan_copy(const struct wire_ctl *ctl, const struct agent_frame *f, struct stack *k)
+{
+	struct walk reached = k->walk;
+
+	k->walk.n = 0;
+	k->walk.pc = f->ip;
+	k->walk.sp = (uint64_t)(f + 1);
+	k->walk.bp = f->saved[0];
+	stack_extent(ctl, f->slot, k);
+	if (k->flags & WIRE_F_CUT && reached.n && reached.pc) {
+		k->walk = reached;
+		stack_extent(ctl, f->slot, k);
+	}
+}
+
+/* Room for an event of `size` bytes, and all of it but the stack. NULL: dropped. */
+static NOINLINE struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct agent_frame *f,
+					       uint64_t addr, uint64_t size, uint64_t *start)
 {
 	struct wire_slot *s = f->slot;
-	uint64_t start = cpu_ticks(), sp = (uint64_t)(f + 1);
-	struct extent e = stack_extent(ctl, s, sp);
-	struct record r = ring_reserve(ctl, s, sizeof(struct wire_alloc) + e.bytes,
-				       agent_island.ring_bytes - agent_island.ring_bytes / 8, 0);
+	uint64_t used;
+	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, size,
+		agent_island.ring_bytes - agent_island.ring_bytes / 8, 0, start, &used);
 
-	if (r.waited)
-		ADD(s->waited, r.waited);
 	/* a quarter full: 4K, half: 64K, three quarters and more: 1M */
-	uint64_t quarters = r.used / (agent_island.ring_bytes / 4);
+	uint64_t quarters = used / (agent_island.ring_bytes / 4);
 	if (quarters)
 		raise_rate(ctl, 256ull << 4 * (quarters < 3 ? quarters : 3));
-	if (!r.head) {
+	if (!a) {
 		ADD(s->dropped, 1);
-		return;
+		return NULL;
 	}
 	/* Only now, so that a dropped event leaves no tag; before the program sees the block. */
 	filter_insert(ctl, addr);
-
-	struct wire_alloc *a = (struct wire_alloc *)r.head;
 	a->h.tsc = cpu_ticks_ordered();
 	a->h.slot = slot_index(ctl, s);
 	a->h.kind = WIRE_ALLOC;
@@ -418,30 +489,50 @@ static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint
 	a->hook = f->hook->index;
 	a->nframes = 0;
 	a->reserved = 0;
+	a->stack_bytes = 0;
 	a->reserved2 = 0;
-	a->regs.ip = f->ip;
-	a->regs.sp = sp;
-	for (unsigned i = 0; i < CPU_SAVED; i++)
-		a->regs.saved[i] = f->saved[i];
-	for (unsigned i = CPU_SAVED; i < 10; i++)
-		a->regs.saved[i] = 0;
-	a->regs.fp = 0;
-	a->regs.lr = 0;
-	if (e.known) {
-		cpu_copy_words(a + 1, sp, e.bytes / 8);
-	} else {
-		uint64_t got = copy_unknown(ctl, a + 1, sp, e.bytes);
-		if (got < e.bytes)
-			e.flags |= WIRE_F_CUT;
-		e.bytes = got;
+	return a;
+}
+
+static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr)
+{
+	uint64_t start = cpu_ticks(), size = offsetof(struct wire_alloc, regs);
+	struct wire_slot *s = f->slot;
+	struct stack k = { .walk = { .pc = f->ip, .sp = (uint64_t)(f + 1), .bp = f->saved[0] } };
+
+	k.end = stack_end(ctl, s, k.walk.sp);
+	if (agent_island.rules && k.end)
+		agent_walk(last_walk(ctl, s), (const struct wire_rules *)agent_island.rules, k.end, &k.walk);
+again:
+	k.flags = WIRE_F_WALKED;
+	if (!k.walk.complete) {
+		plan_copy(ctl, f, &k);
+		size = sizeof(struct wire_alloc) + k.bytes;
 	}
-	a->stack_bytes = (uint32_t)e.bytes;
+	struct wire_alloc *a = begin_alloc(ctl, f, addr, size + k.walk.n * 8ull, &start);
+	if (!a)
+		return;
+	a->nframes = (uint16_t)k.walk.n;
+	if (k.walk.n)
+		copy_frames(k.walk.complete ? (uint64_t *)&a->regs : (uint64_t *)(a + 1), last_walk(ctl, s),
+			    &k.walk);
+	if (!k.walk.complete)
+		copy_stack(ctl, f, a, &k);
 	if (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY)
-		e.flags |= WIRE_F_REALLOC;
-	a->h.flags = (uint16_t)e.flags;
-	ring_commit(&r);
+		k.flags |= WIRE_F_REALLOC;
+	a->h.flags = (uint16_t)k.flags;
+	BARRIER();
+	if (k.walk.n && LOAD(last_walk(ctl, s)->seq) != k.walk.seq) {
+		/* A signal handler has walked meanwhile: these aren't our frames. */
+		a->h.kind = WIRE_VOID;
+		ring_commit(&a->h);
+		k.walk.n = 0;
+		k.walk.complete = 0;
+		goto again;
+	}
+	ring_commit(&a->h);
 	ADD(s->recorded, 1);
-	ADD(s->cycles, own_ticks(cpu_ticks() - start - r.waited));
+	ADD(s->cycles, own_ticks(cpu_ticks() - start));
 }
 
 /* ---- called by the entries ---- */
@@ -484,11 +575,12 @@ static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
 	f->slot->moving = old;
 	if (!old || !(LOAD(ctl->free_all) || filter_has(ctl, old)))
 		return;
-	if (!recording(ctl)) {
+	uint64_t now = recording(ctl);
+	if (!now) {
 		ADD(f->slot->gap, 1);
 		return;
 	}
-	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC))
+	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC, now))
 		return;
 	f->flags |= AGENT_FREED;
 	if (filter_remove(ctl, old))
@@ -580,7 +672,7 @@ void agent_after(struct agent_frame *f)
 	if (f->flags & AGENT_FREED && !addr && f->size) {
 		if (f->flags & AGENT_TAGGED)
 			filter_insert(ctl, f->arg[0]);
-		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
+		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC, cpu_ticks());
 	}
 	if (f->flags & AGENT_SAMPLED && addr)
 		record_alloc(ctl, f, addr);
@@ -607,7 +699,8 @@ void agent_free(struct agent_frame *f)
 	}
 	if (!LOAD(ctl->free_all) && !filter_has(ctl, addr))
 		return;
-	if (!recording(ctl)) {
+	uint64_t now = recording(ctl);
+	if (!now) {
 		ADD(s->gap, 1);
 		return;
 	}
@@ -615,6 +708,6 @@ void agent_free(struct agent_frame *f)
 	 * A lost free leaves its tag: the next free of that address is recorded then, and the
 	 * block is late instead of leaked.
 	 */
-	if (record_free(ctl, s, addr, WIRE_FREE, 0))
+	if (record_free(ctl, s, addr, WIRE_FREE, 0, now))
 		filter_remove(ctl, addr);
 }

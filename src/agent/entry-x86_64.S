@@ -34,6 +34,7 @@ agent_island:
 	.long	entry_framed - agent_island
 	.long	entry_framed - agent_island
 	.long	entry_framed - agent_island
+	.quad	0
 	.size	agent_island, . - agent_island
 
 	.text

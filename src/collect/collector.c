@@ -236,9 +236,10 @@ static void run(struct collector *c, int sigchld)
 			publish(c);
 			next = now + c->config.refresh;
 		}
-		if (step == SESSION_BUSY)
+		if (step != SESSION_IDLE)
 			busy = now;
-		wait_for_something(c, sigchld, step == SESSION_BUSY ? STEP_BUSY_MS
+		wait_for_something(c, sigchld, step == SESSION_ASKED ? 0
+				   : step == SESSION_BUSY ? STEP_BUSY_MS
 				   : now - busy < 1 ? STEP_IDLE_MS : STEP_QUIET_MS);
 	}
 }

@@ -33,7 +33,8 @@
 #define CONTROL_SECONDS 0.1	/* between looks at the auto rate, if rate_ready() */
 #define USAGE_SECONDS 0.5	/* between readings of /proc/PID/stat */
 #define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
-#define MODULES_MISS_SECONDS 0.02	/* the same after an address no module holds */
+#define MODULES_MISS_SECONDS 0.001	/* the same after an address no module holds, at first; */
+#define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
 #define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
 #define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
 #define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
@@ -57,6 +58,7 @@ struct session {
 	bool auto_rate;
 	uint64_t rate;
 	double last_renew, last_control, last_usage, last_modules;
+	double miss_interval;	/* seconds; see refresh_after_miss */
 	struct rate_control control;
 	double pause_seconds;	/* the target was stopped to get in */
 	double start;		/* hooks were placed, monotonic */
@@ -66,6 +68,7 @@ struct session {
 	struct probe_stats stats;
 	uint64_t views;		/* published; goes on over an exec, which starts a new heap */
 	uint64_t events, allocs;
+	uint64_t taught;	/* rules handed to the agent */
 	uint64_t stacks, stacks_complete, ends[UNWIND_END_COUNT];
 
 	/* at the last control, for differences */
@@ -92,43 +95,72 @@ static double thread_cpu(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
+static uint32_t wire_rule_of(void *session, uint64_t pc)
+{
+	struct session *s = session;
+
+	return unwinder_wire_rule(s->unwinder, pc);
+}
+
 /* ---- keeping up with the target's mappings ---- */
 
-static struct err *refresh_modules(struct session *s)
+static struct err *read_modules(struct session *s, bool *ret_changed)
 {
 	bool changed = false;
 	struct err *err = target_refresh_modules(s->target, s->mods, &changed);
 
+	*ret_changed = changed;
 	s->last_modules = monotonic_seconds();
 	if (!err && changed) {
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
+		if (s->placed)
+			s->probe->ops->reteach(s->probe, wire_rule_of, s);
 	}
 	return err;
 }
 
-/* An address outside all known modules: a library may just have been loaded. */
-static bool refresh_after_miss(struct session *s)
+static struct err *refresh_modules(struct session *s)
 {
-	if (s->ended || monotonic_seconds() - s->last_modules < MODULES_MISS_SECONDS)
+	bool changed;
+
+	return read_modules(s, &changed);
+}
+
+/*
+ * A stack that led outside all known modules: a library may just have been loaded. Looked at once,
+ * but less and less often in a program whose addresses belong to no module anyway.
+ */
+static bool refresh_after_miss(struct session *s, size_t n)
+{
+	bool missed = false, changed = false;
+
+	for (size_t i = 0; i < n && !missed; i++)
+		missed = !frame_module(frames_addr(s->frames, s->pcs[i]));
+	if (!missed || s->ended || monotonic_seconds() - s->last_modules < s->miss_interval)
 		return false;
-	struct err *err = refresh_modules(s);
-	bool ok = !err;
-	err_free(err);
-	return ok;
+	err_free(read_modules(s, &changed));
+	s->miss_interval = changed ? MODULES_MISS_SECONDS : s->miss_interval * 2;
+	if (s->miss_interval > MODULES_MISS_MAX)
+		s->miss_interval = MODULES_MISS_MAX;
+	return changed;
 }
 
 /* ---- events ---- */
 
+/* The agent's frames, and the rest of the stack from the copy of it, if there is one. */
 static size_t walk(struct session *s, const struct wire_alloc *a, enum unwind_end *why)
 {
-	const uint8_t *after = (const uint8_t *)(a + 1);
+	const uint64_t *frames = wire_alloc_frames(a);
 	size_t n = a->nframes;
 
-	memcpy(s->pcs, after, n * sizeof(s->pcs[0]));
+	memcpy(s->pcs, frames, n * sizeof(s->pcs[0]));
+	*why = UNWIND_END_ROOT;
+	if (a->h.flags & WIRE_F_WALKED)
+		return n;
 	struct stack_copy stack = {
 		.addr = a->regs.sp,
-		.bytes = after + n * sizeof(s->pcs[0]),
+		.bytes = (const uint8_t *)(frames + n),
 		.len = a->stack_bytes,
 	};
 	return n + unwinder_walk(s->unwinder, &a->regs, &stack, s->pcs + n,
@@ -140,8 +172,10 @@ static void on_alloc(struct session *s, const struct wire_alloc *a)
 	enum unwind_end why = UNWIND_END_BAD;
 	size_t n = walk(s, a, &why);
 
-	if (why == UNWIND_END_NO_MODULE && refresh_after_miss(s))
+	if (why != UNWIND_END_ROOT && refresh_after_miss(s, n))
 		n = walk(s, a, &why);
+	if (!(a->h.flags & WIRE_F_WALKED))
+		s->taught += s->probe->ops->teach(s->probe, s->pcs, n, wire_rule_of, s);
 	for (size_t i = 0; i < n; i++)
 		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
 	recorder_stack(s->recorder, s->addrs, n);
@@ -335,6 +369,7 @@ struct err *session_open(const struct collect_config *config, struct session **r
 	s->auto_rate = config->auto_rate && !config->exact;
 	s->rate = config->exact ? 1 : config->rate;
 	s->paused = config->paused;
+	s->miss_interval = MODULES_MISS_SECONDS;
 	s->control = (struct rate_control){ .budget = config->budget, .rate = s->rate };
 	s->mods = modules_create();
 	s->unwinder = unwinder_create(s->mods);
@@ -508,6 +543,7 @@ static void on_end(struct session *s)
 
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
+	uint64_t taught = s->taught;
 	size_t n = drain(s, false);
 
 	look_after(s);
@@ -534,6 +570,8 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 	case TARGET_NOTHING:
 		break;
 	}
+	if (s->taught != taught)
+		return SESSION_ASKED;
 	return n || s->starting ? SESSION_BUSY : SESSION_IDLE;
 }
 
@@ -630,6 +668,7 @@ static struct err *see_through(struct session *s, struct err *gone)
 			return err;
 		case SESSION_IDLE:
 		case SESSION_BUSY:
+		case SESSION_ASKED:
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		}
 	}

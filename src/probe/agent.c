@@ -196,8 +196,14 @@ static void hand_over(void *ctx, const struct wire_head *h)
 {
 	struct handing *g = ctx;
 
-	if (h->kind == WIRE_ALLOC && h->flags & WIRE_F_NO_BOUNDS)
-		ask(g->a, (const struct wire_alloc *)h);
+	if (h->kind == WIRE_ALLOC) {
+		bool walked = h->flags & WIRE_F_WALKED;
+
+		g->a->walked += walked;
+		g->a->copied += !walked;
+		if (!walked && h->flags & WIRE_F_NO_BOUNDS)
+			ask(g->a, (const struct wire_alloc *)h);
+	}
 	g->fn(g->ctx, h);
 }
 
@@ -314,6 +320,8 @@ static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
 
 	read_stats(a, t);	/* else what was last seen */
 	*ret = a->stats;
+	ret->walked = a->walked;
+	ret->copied = a->copied;
 	if (a->reader) {
 		ret->abandoned = ring_reader_abandoned(a->reader);
 		ret->bad = ring_reader_bad(a->reader);
@@ -334,6 +342,7 @@ static void destroy(struct probe *p)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);
 	free(a->copy);
+	free(a->taught);
 	free(a->texts);
 	free(a->sites);
 	free(a->islands);
@@ -354,6 +363,8 @@ static const struct probe_ops agent_ops = {
 	.set_active = set_active,
 	.drain = drain,
 	.stats = stats,
+	.teach = agent_teach,
+	.reteach = agent_reteach,
 	.remove = agent_remove,
 	.verify = agent_verify,
 	.destroy = destroy,

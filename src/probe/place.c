@@ -153,7 +153,9 @@ static void fill_owner(struct wire_ctl *ctl)
 
 static struct err *map_state(struct agent *a, struct target *t)
 {
-	struct err *err = map_anonymous(t, "mmap", 0, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, 0, &a->state);
+	/* Most of it is never touched: the last walks of threads that aren't there. */
+	struct err *err = map_anonymous(t, "mmap", 0, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_NORESERVE,
+					&a->state);
 	if (err)
 		return err;
 	const uint64_t args[6] = { a->state, WIRE_STATE_BYTES, MADV_WIPEONFORK };
@@ -227,11 +229,17 @@ static struct err *map_rings(struct agent *a, struct target *t)
 	a->nrings = a->config.exact ? 8 : 4;
 	a->ring_bytes = a->config.exact ? 4u << 20 : 2u << 20;
 	a->ring_stride = a->ring_bytes + PAGE;
-	a->rings_bytes = a->nrings * a->ring_stride;
+	uint64_t rings = a->nrings * a->ring_stride;
+	a->rings_bytes = rings + page_up(sizeof(struct wire_rules));
 	struct err *err = NULL;
 	if (!a->config.no_memfd) {
 		err = map_memfd(a, t);
-		if (!err || err->code == ERR_GONE)
+		if (!err) {
+			a->rules = (struct wire_rules *)(a->shared + rings);
+			a->taught = xcalloc(WIRE_RULE_WORDS, sizeof(*a->taught));
+			return NULL;
+		}
+		if (err->code == ERR_GONE)
 			return err;
 		log_line("rings in private memory: %s", err->text);
 		err_free(err);
@@ -239,6 +247,8 @@ static struct err *map_rings(struct agent *a, struct target *t)
 			munmap(a->shared, a->rings_bytes);
 		a->shared = NULL;
 	}
+	/* Without rules: writing them from outside isn't one store. Every event copies its stack. */
+	a->rings_bytes = rings;
 	a->copy = xmalloc(a->ring_bytes);
 	return map_anonymous(t, "mmap", 0, a->rings_bytes, PROT_READ | PROT_WRITE, 0, &a->rings);
 }
@@ -362,6 +372,7 @@ static struct err *write_islands(struct agent *a, struct target *t)
 		head.ring_stride = a->ring_stride;
 		head.nonce = a->nonce;
 		head.nrings = a->nrings;
+		head.rules = a->rules ? a->rings + a->nrings * a->ring_stride : 0;
 		memcpy(is->image, &head, sizeof(head));
 		struct err *err = target_write_text(t, is->addr, is->image, is->bytes);
 		if (err)

@@ -66,6 +66,14 @@ struct agent {
 	uint8_t *shared;		/* the rings' memfd as mapped here, or NULL: */
 	uint8_t *copy;			/* one ring read from private memory */
 
+	struct wire_rules *rules;	/* within shared, or NULL */
+	struct taught {
+		uint64_t pc;		/* 0: free */
+		uint32_t rule;
+	} *taught;			/* what each of its words was set to: ours, whatever the target
+					 * has done to its table */
+	uint32_t next_victim;		/* way of a full line that is overwritten next */
+
 	struct ring_reader *reader;
 	uint64_t ticks_began;		/* TSC and clock at create, to learn the TSC's rate */
 	uint64_t ns_began;
@@ -84,6 +92,7 @@ struct agent {
 
 	uint8_t *table;			/* the slots as last read */
 	struct probe_stats stats;
+	uint64_t walked, copied;	/* see probe_stats */
 
 	/* remove */
 	bool restored;			/* text is as in the file */
@@ -112,6 +121,10 @@ struct err *agent_restore_text(struct agent *a, struct target *t);
 struct err *agent_unmap(struct agent *a, struct target *t);
 /* A system call of the target; what the kernel said is an error as well. */
 struct err *agent_call(struct target *t, const char *what, long nr, const uint64_t args[6], uint64_t *ret);
+
+/* teach.c */
+size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
+void agent_reteach(struct probe *p, probe_rule_fn rule, void *ctx);
 
 /* remove.c */
 /* The anonymous executable mapping around addr is an agent's island. */

@@ -45,6 +45,7 @@ struct probe_stats {
 	uint64_t cycles;	/* TSC ticks the target spent recording */
 	uint64_t waited;	/* TSC ticks it waited for room */
 	uint64_t rate;		/* as the agent has it now: it may have raised it */
+	uint64_t walked, copied;	/* stacks walked inside the target; copies to be walked here */
 	uint32_t threads;	/* slots in use */
 	bool free_all;		/* frees are not filtered */
 };
@@ -52,6 +53,9 @@ struct probe_stats {
 /* An event handed over: points into the probe's buffer, valid during the call only; every length
  * in it has been checked. */
 typedef void (*probe_event_fn)(void *ctx, const struct wire_head *event);
+
+/* The rule for a return address in the agent's words, 0 if it has none; see unwind/. */
+typedef uint32_t (*probe_rule_fn)(void *ctx, uint64_t pc);
 
 struct probe;
 struct probe_ops {
@@ -72,6 +76,13 @@ struct probe_ops {
 	 */
 	size_t (*drain)(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx);
 	void (*stats)(struct probe *p, struct target *t, struct probe_stats *ret);
+	/*
+	 * These return addresses were on a stack that could not be walked inside the target: tell
+	 * their rules, so that next time it can. Cheap for those known. Returns how many were new.
+	 */
+	size_t (*teach)(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
+	/* The modules have changed: take back what isn't so any more. */
+	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*
 	 * Take everything out again, target stopped. *ret_again: threads are still inside; the text is
 	 * restored already; let the target run a moment, stop it and call again. Or leave it at that:

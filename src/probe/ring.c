@@ -137,12 +137,19 @@ static bool record_valid(const struct ring_reader *r, const struct wire_head *h,
 {
 	if (size < sizeof(*h) || h->slot >= WIRE_SLOTS)
 		return false;
+	if (h->kind == WIRE_VOID)
+		return true;
 	if (h->kind == WIRE_FREE || h->kind == WIRE_UNFREE)
 		return size >= sizeof(struct wire_free);
-	if (h->kind != WIRE_ALLOC || size < sizeof(struct wire_alloc))
+	if (h->kind != WIRE_ALLOC || size < offsetof(struct wire_alloc, regs))
 		return false;
 
 	const struct wire_alloc *a = (const struct wire_alloc *)h;
+	if (h->flags & WIRE_F_WALKED)
+		return a->nframes && a->nframes <= WIRE_MAX_FRAMES && !a->stack_bytes &&
+		       a->hook < r->config.nhooks && offsetof(struct wire_alloc, regs) + a->nframes * 8u <= size;
+	if (size < sizeof(*a))
+		return false;
 	if (a->nframes > WIRE_MAX_FRAMES || a->stack_bytes > WIRE_MAX_STACK || a->hook >= r->config.nhooks)
 		return false;
 	return sizeof(*a) + a->nframes * 8u + ((a->stack_bytes + 7u) & ~7u) <= size;
@@ -251,10 +258,10 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 			memcpy(copy, data + (pos & (r->config.ring_bytes - 1)), size);
 			struct wire_head *h = (struct wire_head *)copy;
 			h->word = word;
-			if (size >= sizeof(*h) && record_valid(r, h, size))
-				batch_add(&r->now, h->tsc, size);
-			else
+			if (size < sizeof(*h) || !record_valid(r, h, size))
 				r->bad++;
+			else if (h->kind != WIRE_VOID)
+				batch_add(&r->now, h->tsc, size);
 		}
 		pos += size;
 	}

@@ -66,6 +66,9 @@ void rules_flush(struct rules *t);
  */
 const struct rule *rules_get(struct rules *t, uint64_t pc, bool *ret_derived);
 
+/* In the agent's words, wire.h; WIRE_RULE_NONE if it can't be said in them. */
+uint32_t rule_tell(const struct rule *r);
+
 /* Fibonacci hashing (Knuth 6.4): the high bits of the product. */
 static inline size_t rules_hash(const struct rules *t, uint64_t pc)
 {

@@ -70,6 +70,12 @@ void unwinder_flush(struct unwinder *u);
 size_t unwinder_walk(struct unwinder *u, const struct wire_regs *regs, const struct stack_copy *stack,
 		     uint64_t *pcs, size_t max, enum unwind_end *ret_why);
 
+/*
+ * The rule for return address pc in the agent's words (wire.h), WIRE_RULE_NONE if it can't be
+ * said in them. Derived if it wasn't known.
+ */
+uint32_t unwinder_wire_rule(struct unwinder *u, uint64_t pc);
+
 const struct unwind_stats *unwinder_stats(const struct unwinder *u);
 
 #endif

@@ -358,3 +358,12 @@ size_t unwinder_walk(struct unwinder *u, const struct wire_regs *regs, const str
 	u->stats.ends[*ret_why]++;
 	return n;
 }
+
+uint32_t unwinder_wire_rule(struct unwinder *u, uint64_t pc)
+{
+	struct tally t = { 0 };
+	uint32_t ret = pc ? rule_tell(rule_at(u, pc - 1, &t)) : WIRE_RULE_NONE;
+
+	u->stats.rule_misses += t.misses;
+	return ret;
+}

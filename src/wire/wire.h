@@ -5,10 +5,11 @@
  * believes none of it: every length, index and address read back is checked.
  *
  * Memory in the target
- *   state  private anonymous, MADV_WIPEONFORK: wire_ctl, slots[], filter[]. A forked child
- *          reads zeroes: not active, no tag matches, no slot is claimed.
+ *   state  private anonymous, MADV_WIPEONFORK: wire_ctl, slots[], filter[], walks[]. A forked
+ *          child reads zeroes: not active, no tag matches, no slot is claimed.
  *   rings  memfd, shared with heaptop (or private memory read with process_vm_readv where
- *          memfd_create is forbidden): WIRE_RINGS rings, each a wire_ring + data.
+ *          memfd_create is forbidden): WIRE_RINGS rings, each a wire_ring + data; behind them, if
+ *          shared, wire_rules. heaptop alone writes there.
  *   island one or more, executable, within +-2 GiB of the modules they serve: a copy of the
  *          agent's code, the hooks' thunks, the relocated instructions, and the addresses of
  *          state and rings (struct wire_island), since after a fork ctl can't be trusted.
@@ -124,11 +125,110 @@ static inline uint32_t wire_filter_tag(uint64_t addr)
 	return ((uint32_t)(addr >> (4 + WIRE_FILTER_BITS)) << 1 | (uint32_t)(addr >> 3 & 1)) + 1;
 }
 
+/*
+ * Rules: how to get from a frame to its caller, by return address; the code looked up is the byte
+ * before it, as ever. One 64-bit word each, written in one store, so a reader sees a whole rule
+ * or none. Multiplying by an odd number permutes the 47-bit addresses: 13 bits of the product
+ * choose a line of eight words, the other 34 are the word's key, and so a word that fits is for
+ * that address and no other. In the 30 bits left:
+ *
+ *	kind	 3 bits	enum wire_rule_kind
+ *	bp	 8	SP, BP: the caller's frame pointer lies that many words below the CFA; 0:
+ *			it is unchanged. DEREF: 1: it lies where the frame pointer points to
+ *	offset	16	words, signed for DEREF: CFA = sp or bp + offset, or the word there
+ *
+ * The return address lies in the word below the CFA. Whatever doesn't fit has no rule: the
+ * event then carries a copy of the stack, and heaptop finds out by its own means.
+ */
+#define WIRE_RULE_LINES_LOG2 13
+#define WIRE_RULE_WAYS 8u
+#define WIRE_RULE_WORDS (WIRE_RULE_WAYS << WIRE_RULE_LINES_LOG2)
+#define WIRE_RULE_BITS 30
+#define WIRE_PC_BITS 47		/* addresses at or above aren't user code */
+_Static_assert(WIRE_PC_BITS - WIRE_RULE_LINES_LOG2 + WIRE_RULE_BITS == 64, "the key is all the rest");
+
+enum wire_rule_kind {
+	WIRE_RULE_NONE,
+	WIRE_RULE_SP,		/* CFA = sp + offset */
+	WIRE_RULE_BP,		/* CFA = frame pointer + offset */
+	WIRE_RULE_DEREF,	/* CFA = the word at frame pointer + offset: a realigned stack */
+	WIRE_RULE_END,		/* outermost frame */
+};
+
+struct wire_rules {
+	uint64_t generation;	/* heaptop adds 1 after it has removed or changed a rule */
+	uint64_t pad[7];
+	uint64_t words[WIRE_RULE_WORDS];
+};
+
+static inline uint64_t wire_rule_hash(uint64_t pc)
+{
+	return pc * 0x9e3779b97f4a7c15ull << (64 - WIRE_PC_BITS);
+}
+
+static inline uint32_t wire_rule_line(uint64_t hash)
+{
+	return (uint32_t)(hash >> (64 - WIRE_RULE_LINES_LOG2)) * WIRE_RULE_WAYS;
+}
+
+/* The way of its line that a rule is first looked for at. */
+static inline uint32_t wire_rule_way(uint64_t hash)
+{
+	return (uint32_t)(hash >> (61 - WIRE_RULE_LINES_LOG2)) % WIRE_RULE_WAYS;
+}
+
+/* A word is for this address if word ^ key is less than 1 << WIRE_RULE_BITS; that is the rule. */
+static inline uint64_t wire_rule_key(uint64_t hash)
+{
+	return hash << WIRE_RULE_LINES_LOG2;
+}
+
+static inline uint32_t wire_rule(enum wire_rule_kind kind, uint8_t bp, uint16_t offset)
+{
+	return (uint32_t)kind | (uint32_t)bp << 3 | (uint32_t)offset << 11;
+}
+
+static inline enum wire_rule_kind wire_rule_kind(uint32_t rule)
+{
+	return (enum wire_rule_kind)(rule & 7);
+}
+
+static inline uint8_t wire_rule_bp(uint32_t rule)
+{
+	return (uint8_t)(rule >> 3);
+}
+
+static inline uint16_t wire_rule_offset(uint32_t rule)
+{
+	return (uint16_t)(rule >> 11);
+}
+
+/*
+ * A thread's last complete walk, outermost frame first, so that the part of a stack that stays
+ * is found at the same place. The thread's own; heaptop doesn't look.
+ */
+struct wire_walk_frame {
+	uint64_t pc;		/* return address, found at sp - 8; 0: the word that ended the walk */
+	uint64_t sp;
+	uint64_t bp;		/* frame pointer there, if `from` isn't 0 */
+	uint64_t from;		/* where bp was loaded from; 0: no frame from here on needs it, */
+};				/* 1: as in the frame within, 2: sp came from memory: can't be checked */
+
+struct wire_walk {
+	uint64_t seq;		/* + 1 whenever a walk begins */
+	uint64_t generation;	/* of the rules it was made by */
+	uint32_t n;		/* 0: there is none */
+	uint32_t zero;		/* 1: frame[0] is no frame but the zero word that ended the walk */
+	uint64_t pad[5];
+	struct wire_walk_frame frame[WIRE_MAX_FRAMES];
+};
+
 /* Offsets within the state mapping, bytes. */
 #define WIRE_STATE_SLOTS 4096u
 #define WIRE_STATE_FILTER (WIRE_STATE_SLOTS + WIRE_SLOTS * 128u)
 #define WIRE_FILTER_BYTES ((4u * WIRE_FILTER_WAYS) << WIRE_FILTER_BITS)
-#define WIRE_STATE_BYTES (WIRE_STATE_FILTER + WIRE_FILTER_BYTES)
+#define WIRE_STATE_WALKS (WIRE_STATE_FILTER + WIRE_FILTER_BYTES)
+#define WIRE_STATE_BYTES (WIRE_STATE_WALKS + WIRE_SLOTS * (uint64_t)sizeof(struct wire_walk))
 
 /* What an entry point's arguments mean. */
 enum wire_hook_kind {
@@ -162,8 +262,9 @@ struct wire_island {
 	uint32_t nrings;	/* a power of two, <= WIRE_MAX_RINGS */
 	uint32_t code_bytes;	/* this header and the agent's code; thunks follow */
 	uint32_t entry[WIRE_HOOK_KINDS];	/* offsets in the island, by kind of hook */
+	uint64_t rules;		/* address of the wire_rules, 0: there are none */
 };
-_Static_assert(sizeof(struct wire_island) == 112, "agent/entry-*.S lays it out too");
+_Static_assert(sizeof(struct wire_island) == 120, "agent/entry-*.S lays it out too");
 
 /* A hook, in the island: its thunk loads the address of this and jumps to entry[kind]. */
 struct wire_hook {
@@ -208,12 +309,14 @@ enum wire_kind {
 	WIRE_FREE,	/* wire_free: free(addr), or the old block of a realloc (flag) */
 	WIRE_UNFREE,	/* wire_free: the realloc that this slot's last WIRE_FREE of addr with
 			 * WIRE_F_REALLOC announced has failed: the block still lives */
+	WIRE_VOID,	/* wire_head only: nothing after all */
 };
 
 enum wire_flags {
 	WIRE_F_REALLOC = 1,	/* FREE: old block of a realloc; ALLOC: its new block */
 	WIRE_F_CUT = 2,		/* the stack copy ends before the stack does (max_stack) */
 	WIRE_F_NO_BOUNDS = 4,	/* the stack's bounds were unknown: heaptop, please look */
+	WIRE_F_WALKED = 8,	/* the frames are the whole stack, and stand in place of regs */
 };
 
 struct wire_head {
@@ -239,6 +342,14 @@ struct wire_regs {
 	uint64_t fp, lr;	/* arm64 */
 };
 
+/*
+ * An allocation and its stack, in one of three ways:
+ *  - WIRE_F_WALKED: return addresses, innermost first, in place of regs: all of them;
+ *  - nframes 0: registers at the call and a copy of the stack from there on;
+ *  - else, where such a copy would be cut: return addresses of the inner frames, after the
+ *    struct, and registers and copy of the stack from the next one on. Of the saved
+ *    registers only the frame pointer is right then.
+ */
 struct wire_alloc {
 	struct wire_head h;
 	uint64_t addr;
@@ -252,5 +363,10 @@ struct wire_alloc {
 	uint32_t reserved2;
 	struct wire_regs regs;	/* of the frame after the last of `frames` */
 };
+
+static inline const uint64_t *wire_alloc_frames(const struct wire_alloc *a)
+{
+	return a->h.flags & WIRE_F_WALKED ? (const uint64_t *)&a->regs : (const uint64_t *)(a + 1);
+}
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * What the agent costs: ns per malloc+free pair in a tight loop, in one and in two threads, bare, sampled and
- * exact. The loop runs in a child that is attached to; each figure is the best of several runs.
+ * What the agent costs: ns per malloc+free pair in a tight loop, in one and in two threads, bare, sampled
+ * and exact; then 10 and 30 frames deep, exact, with stacks walked in the target against stacks
+ * copied out of it. The loop runs in a child that is attached to; each figure is the best of several
+ * runs. What heaptop does with the events is not part of it, but who waits for room waits for that.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +21,7 @@
 #include "elf/modules.h"
 #include "probe/probe.h"
 #include "target/target.h"
+#include "unwind/unwind.h"
 
 #define PAIRS 200000
 #define BEST_OF 15
@@ -36,20 +39,42 @@ struct board {
 	double ns[2];			/* best since last asked, by thread */
 	int runs[2];
 	int stop;
+	int depth;			/* calls between the loop's function and malloc's caller */
 };
 
 static struct board *board;
+
+static void pairs(int n)
+{
+	for (int k = 0; k < n; k++) {
+		void *p = malloc(64);
+		__asm__ volatile("" :: "r"(p) : "memory");
+		free(p);
+	}
+}
+
+static __attribute__((noinline)) int deeper(int depth, int n)
+{
+	int ret = depth;
+
+	if (depth > 0)
+		ret += deeper(depth - 1, n);
+	else
+		pairs(n);
+	__asm__ volatile("" : "+r"(ret));
+	return ret;
+}
+
 static void *loop(void *arg)
 {
 	int i = (int)(intptr_t)arg;
 
 	while (!__atomic_load_n(&board->stop, __ATOMIC_RELAXED)) {
 		double t = now();
-		for (int k = 0; k < PAIRS; k++) {
-			void *p = malloc(64);
-			__asm__ volatile("" :: "r"(p) : "memory");
-			free(p);
-		}
+		if (board->depth)
+			deeper(board->depth, PAIRS);
+		else
+			pairs(PAIRS);
 		double ns = (now() - t) * 1e9 / PAIRS;
 		if (ns < board->ns[i])
 			board->ns[i] = ns;
@@ -58,9 +83,10 @@ static void *loop(void *arg)
 	return NULL;
 }
 
-static pid_t start(int threads)
+static pid_t start(int threads, int depth)
 {
 	memset(board, 0, sizeof(*board));
+	board->depth = depth;
 	pid_t pid = fork();
 	if (!pid) {
 		pthread_t t;
@@ -73,13 +99,29 @@ static pid_t start(int threads)
 	return pid;
 }
 
-static uint64_t events;
+struct reader {
+	struct probe *probe;
+	struct unwinder *unwinder;	/* NULL: the agent is told nothing */
+	uint64_t frames;		/* of the last stack that was copied */
+};
+
+static uint32_t rule_of(void *ctx, uint64_t pc)
+{
+	return unwinder_wire_rule(((struct reader *)ctx)->unwinder, pc);
+}
 
 static void on_event(void *ctx, const struct wire_head *h)
 {
-	(void)ctx;
-	(void)h;
-	events++;
+	const struct wire_alloc *a = (const struct wire_alloc *)h;
+	struct reader *r = ctx;
+	uint64_t pcs[WIRE_MAX_FRAMES];
+	enum unwind_end why;
+
+	if (h->kind != WIRE_ALLOC || h->flags & WIRE_F_WALKED || a->nframes || !r->unwinder)
+		return;
+	const struct stack_copy copy = { a->regs.sp, (const uint8_t *)(a + 1), a->stack_bytes };
+	r->frames = unwinder_walk(r->unwinder, &a->regs, &copy, pcs, WIRE_MAX_FRAMES, &why);
+	r->probe->ops->teach(r->probe, pcs, r->frames, rule_of, r);
 }
 
 static void die(struct err *err)
@@ -90,7 +132,7 @@ static void die(struct err *err)
 	exit(1);
 }
 
-static double measure(struct probe *p, struct target *t, int threads)
+static double measure(struct probe *p, struct target *t, struct reader *r, int threads)
 {
 	for (int i = 0; i < 2; i++) {
 		board->ns[i] = 1e9;
@@ -100,14 +142,14 @@ static double measure(struct probe *p, struct target *t, int threads)
 	while (now() < end && (board->runs[0] < BEST_OF || (threads > 1 && board->runs[1] < BEST_OF))) {
 		if (p) {
 			die(p->ops->renew(p, t));
-			p->ops->drain(p, t, false, on_event, NULL);
+			p->ops->drain(p, t, false, on_event, r);
 		}
-		poll(NULL, 0, 2);
+		poll(NULL, 0, 1);
 	}
 	return threads > 1 && board->ns[1] > board->ns[0] ? board->ns[1] : board->ns[0];
 }
 
-static double attached(pid_t pid, const struct probe_config *config, int threads)
+static double attached(pid_t pid, const struct probe_config *config, bool taught, int threads)
 {
 	struct modules *mods = modules_create();
 	struct target *t;
@@ -120,11 +162,14 @@ static double attached(pid_t pid, const struct probe_config *config, int threads
 	die(p->ops->prepare(p, t, mods));
 	die(p->ops->place(p, t));
 	die(target_resume(t));
-	double ns = measure(p, t, threads);
+	struct reader r = { .probe = p, .unwinder = taught ? unwinder_create(mods) : NULL };
+	double ns = measure(p, t, &r, threads);
 	p->ops->stats(p, t, &s);
-	printf("  (%lu events, %lu dropped, %lu cycles each, %lu waited)\n", (unsigned long)s.recorded,
-	       (unsigned long)s.dropped, (unsigned long)(s.recorded ? s.cycles / s.recorded : 0),
-	       (unsigned long)(s.recorded ? s.waited / s.recorded : 0));
+	printf("  (%lu events, %lu dropped, %lu cycles each, %lu waited; %lu stacks walked, %lu copied)\n",
+	       (unsigned long)s.recorded, (unsigned long)s.dropped,
+	       (unsigned long)(s.recorded ? s.cycles / s.recorded : 0),
+	       (unsigned long)(s.recorded ? s.waited / s.recorded : 0), (unsigned long)s.walked,
+	       (unsigned long)s.copied);
 	die(target_stop(t));
 	do {
 		die(p->ops->remove(p, t, &again));
@@ -134,9 +179,31 @@ static double attached(pid_t pid, const struct probe_config *config, int threads
 	} while (again);
 	die(target_resume(t));
 	p->ops->destroy(p);
+	unwinder_destroy(r.unwinder);
 	target_destroy(t);
 	modules_destroy(mods);
 	return ns;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* The whole cost of a recorded pair, by how its stack gets out. */
+static void deep(int frames, int threads)
+{
+	static const struct probe_config exact = { .exact = true };
+	pid_t pid = start(threads, frames);
+
+	usleep(20000);
+	double bare = measure(NULL, NULL, NULL, threads);
+	double copied = attached(pid, &exact, false, threads) - bare;
+	double walked = attached(pid, &exact, true, threads) - bare;
+	printf("%d thread%s, %d calls deep, exact: +%.0f ns copied, +%.0f ns walked, ratio %.1f\n", threads,
+	       threads > 1 ? "s" : "", frames, copied, walked, copied / walked);
+	end(pid);
 }
 
 int main(void)
@@ -144,28 +211,31 @@ int main(void)
 	static const struct {
 		const char *name;
 		struct probe_config config;
+		bool taught;
 	} ways[] = {
-		{ "sampled, 512K", { .rate = 512 << 10 } },
-		{ "sampled, 64K", { .rate = 64 << 10 } },
-		{ "exact", { .exact = true } },
-		{ "exact, 256 bytes of stack", { .exact = true, .max_stack = 256 } },
+		{ "sampled, 512K", { .rate = 512 << 10 }, true },
+		{ "sampled, 64K", { .rate = 64 << 10 }, true },
+		{ "exact", { .exact = true }, true },
+		{ "exact, copied", { .exact = true }, false },
+		{ "exact, copied, 256 bytes", { .exact = true, .max_stack = 256 }, false },
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (int threads = 1; threads <= 2; threads++) {
-		pid_t pid = start(threads);
+		pid_t pid = start(threads, 0);
 
 		usleep(20000);
-		double bare = measure(NULL, NULL, threads);
+		double bare = measure(NULL, NULL, NULL, threads);
 		printf("%d thread%s: bare %.1f ns per pair\n", threads, threads > 1 ? "s" : "", bare);
 		for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-			double ns = attached(pid, &ways[i].config, threads);
+			double ns = attached(pid, &ways[i].config, ways[i].taught, threads);
 			printf("  %-28s %8.1f ns, +%.1f ns, %.2f times\n", ways[i].name, ns, ns - bare, ns / bare);
 		}
-		printf("  %-28s %8.1f ns\n", "bare again", measure(NULL, NULL, threads));
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		printf("  %-28s %8.1f ns\n", "bare again", measure(NULL, NULL, NULL, threads));
+		end(pid);
+		deep(10, threads);
+		deep(30, threads);
 	}
 	return 0;
 }

@@ -86,6 +86,7 @@ static const struct {
 #define NRINGS 2
 
 static uint8_t *island, *state, *rings;
+static struct wire_rules *rules;
 static struct wire_ctl *ctl;
 static uint64_t thunk[H_COUNT];
 static uint64_t read_pos[NRINGS];
@@ -122,6 +123,7 @@ static int setup(void **unused)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	state = mmap(NULL, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	rings = mmap(NULL, NRINGS * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	rules = mmap(NULL, sizeof(*rules), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(madvise(state, WIRE_STATE_BYTES, MADV_WIPEONFORK), 0);
 	memcpy(island, agent_blob, blob);
 
@@ -135,6 +137,7 @@ static int setup(void **unused)
 	is->ring_stride = stride;
 	is->nrings = NRINGS;
 	is->nonce = 0x123456789abcdef;
+	is->rules = (uint64_t)rules;
 	ctl = (struct wire_ctl *)state;
 	*ctl = (struct wire_ctl){ .magic = WIRE_CTL_MAGIC, .active = 1, .lease = ~0ull, .rate = 1,
 				  .pid = (uint32_t)getpid(), .may_syscall = 1, .max_stack = 4096, .seed = 42 };
@@ -163,6 +166,7 @@ static int teardown(void **unused)
 	(void)unused;
 	munmap(island, 65536);
 	munmap(state, WIRE_STATE_BYTES);
+	munmap(rules, sizeof(*rules));
 	munmap(rings, NRINGS * (sizeof(struct wire_ring) + RING_BYTES));
 	return 0;
 }
@@ -298,6 +302,58 @@ static void test_stack(void **unused)
 	assert_int_equal(a->stack_bytes, 4096 - a->regs.sp % 4096);
 	assert_int_equal(a->h.flags, WIRE_F_CUT | WIRE_F_NO_BOUNDS);
 	assert_true(local[3] == 0x4444);
+}
+
+static void set_rule(uint64_t pc, uint32_t rule)
+{
+	uint64_t hash = wire_rule_hash(pc);
+
+	rules->words[wire_rule_line(hash) + wire_rule_way(hash)] = wire_rule_key(hash) | rule;
+}
+
+/* A call from a frame whose words are known. */
+void *framed_call(size_t n, uint64_t thunk);
+__asm__(".text\n"
+	".globl framed_call\nframed_call:\n\tsub $40, %rsp\n\tmovq $0x123456, 24(%rsp)\n"
+	"\tmovq $0x777, 32(%rsp)\n\tcall *%rsi\n\tadd $40, %rsp\n\tret\n");
+
+/* With rules for all of a stack its addresses are the event; without, a copy from where they end. */
+static void test_walked(void **unused)
+{
+	(void)unused;
+	const struct wire_alloc *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	struct wire_regs regs = a->regs;
+
+	my_slot()->stack_lo = regs.sp - 4096;
+	my_slot()->stack_hi = regs.sp + 2048;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->h.flags & ~WIRE_F_CUT, 0);
+	assert_true(a->regs.ip == regs.ip && a->regs.sp == regs.sp);
+	set_rule(regs.ip, wire_rule(WIRE_RULE_END, 0, 0));
+	for (unsigned i = 0; i < 3; i++) {
+		a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+		assert_int_equal(a->h.flags, WIRE_F_WALKED);
+		assert_int_equal(a->nframes, 1);
+		assert_int_equal(a->stack_bytes, 0);
+		assert_true(wire_alloc_frames(a)[0] == regs.ip);
+		assert_true((a->h.word & WIRE_SIZE_MASK) == offsetof(struct wire_alloc, regs) + 8);
+	}
+	/* A rule that isn't true, but shows in the event. */
+	set_rule(regs.ip, wire_rule(WIRE_RULE_SP, 0, 4));
+	rules->generation++;
+	ctl->max_stack = 65536;
+	my_slot()->stack_hi = regs.sp + 64;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);	/* all of it can be copied: from the start */
+	assert_int_equal(a->nframes, 0);
+	assert_true(a->regs.sp == regs.sp && a->stack_bytes == 64);
+	ctl->max_stack = 48;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->nframes, 1);
+	assert_int_equal(a->h.flags, 0);
+	assert_true(wire_alloc_frames(a)[0] == regs.ip);
+	assert_true(a->regs.sp == regs.sp + 32 && a->regs.ip == 0x123456);
+	assert_int_equal(a->stack_bytes, 32);
+	assert_true(wire_alloc_frames(a)[1] == 0x777);
 }
 
 /* Sum of weights must be the true bytes: one block of s stands for s / (1 - exp(-s/R)). */
@@ -609,7 +665,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_exact), T(test_nested), T(test_stack), T(test_rate), T(test_rate_change),
+		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_rate), T(test_rate_change),
 		T(test_lease), T(test_ring_full), T(test_wait), T(test_filter_overflow),
 		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};

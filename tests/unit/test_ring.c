@@ -206,6 +206,40 @@ static void test_abandoned_many(void **unused)
 	assert_int_equal(ring_reader_abandoned(reader), 4);
 }
 
+static struct wire_alloc *put_walked(unsigned i, uint64_t tsc, uint16_t nframes, uint64_t room)
+{
+	struct wire_alloc *a = reserve(i, offsetof(struct wire_alloc, regs) + room * 8, 0);
+
+	a->h.tsc = tsc;
+	a->h.kind = WIRE_ALLOC;
+	a->h.flags = WIRE_F_WALKED;
+	a->addr = tsc;
+	a->nframes = nframes;
+	return a;
+}
+
+/* Stacks walked in the target; events that were taken back. */
+static void test_walked(void **unused)
+{
+	(void)unused;
+	put_walked(0, 1, 1, 1);
+	put_walked(0, 2, 3, 3);
+	put_free(0, 3, 1)->h.kind = WIRE_VOID;
+	put_free(0, 4, 1);
+	assert_int_equal(round_at(20, 0, false), 3);
+	expect(3, 1, 2, 4);
+	assert_int_equal(ring_reader_bad(reader), 0);
+	put_walked(0, 21, 0, 1);
+	put_walked(0, 21, 4, 3);
+	put_walked(0, 21, 0xffff, 3);
+	put_walked(0, 21, WIRE_MAX_FRAMES + 1, WIRE_MAX_FRAMES + 1);
+	put_walked(0, 21, 1, 3)->stack_bytes = 8;
+	put_walked(0, 21, 1, 1)->hook = 4;
+	put_walked(0, 21, 1, 3)->h.flags = 0;	/* no room for registers */
+	assert_int_equal(round_at(30, 0, false), 0);
+	assert_int_equal(ring_reader_bad(reader), 7);
+}
+
 static void test_hostile(void **unused)
 {
 	(void)unused;
@@ -281,7 +315,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_order), T(test_wrap), T(test_busy), T(test_abandoned), T(test_abandoned_many),
-		T(test_hostile), T(test_random),
+		T(test_walked), T(test_hostile), T(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

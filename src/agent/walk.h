@@ -1,0 +1,29 @@
+/*
+ * A walk up the stack of the calling thread by the rules heaptop has written down (wire.h).
+ * Reads nothing but the words between sp and the end of the stack. The thread's own last
+ * walk is kept in *w: what of it still holds isn't walked again.
+ */
+#ifndef HEAPTOP_AGENT_WALK_H
+#define HEAPTOP_AGENT_WALK_H
+
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+/* How a walk went: `n` return addresses, innermost first at w->frame[first], first - 1, ... */
+struct walk {
+	uint64_t seq;		/* w->seq as long as the frames are those of this walk */
+	uint32_t n;
+	uint32_t first;
+	uint32_t complete;	/* else pc, sp, bp are of the next frame, which has no rule */
+	uint64_t pc, sp, bp;
+};
+
+/*
+ * From the frame pc, sp, bp outwards; the words in [sp, end) are readable. A signal handler that
+ * allocates while this runs, on a stack of its own, walks with the same *w: compare seq after
+ * the frames have been copied.
+ */
+void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t end, struct walk *walk);
+
+#endif
