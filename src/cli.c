@@ -1,7 +1,6 @@
 /* The command line; see cli.h and heaptop(1). */
 #include "cli.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "config.h"
 #include "export/export.h"
+#include "target/proclist.h"
 
 enum {
 	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
@@ -128,37 +128,6 @@ static bool parse_key(const char *option, const char *arg, struct cli *cli, enum
 	return true;
 }
 
-/* The processes called `name` (comm); the pid in *ret if there is just one. Returns their number. */
-static int find_by_name(const char *name, pid_t *ret)
-{
-	DIR *dir = opendir("/proc");
-	int found = 0;
-
-	if (!dir)
-		return 0;
-	for (struct dirent *e; (e = readdir(dir));) {
-		long pid;
-		if (!parse_long(e->d_name, 1, 1 << 30, &pid))
-			continue;
-		char path[64], comm[64];
-		snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
-		FILE *f = fopen(path, "re");
-		if (!f)
-			continue;
-		if (fgets(comm, sizeof(comm), f)) {
-			comm[strcspn(comm, "\n")] = 0;
-			/* the kernel keeps 15 characters of a name */
-			if (!strncmp(comm, name, 15) && strlen(comm) == strnlen(name, 15)) {
-				found++;
-				*ret = (pid_t)pid;
-			}
-		}
-		fclose(f);
-	}
-	closedir(dir);
-	return found;
-}
-
 static bool parse_pid(const char *arg, struct cli *cli)
 {
 	long pid;
@@ -170,7 +139,7 @@ static bool parse_pid(const char *arg, struct cli *cli)
 	}
 	if (!*arg || (*arg >= '0' && *arg <= '9') || *arg == '-')
 		return fail("-p: '%s' is no process id", arg);
-	int found = find_by_name(arg, &cli->pid);
+	size_t found = proclist_find(arg, &cli->pid);
 	if (!found)
 		return fail("-p: no process is called '%s'", arg);
 	cli->mode = found == 1 ? CLI_ATTACH : CLI_PICK;

@@ -142,11 +142,11 @@ static int watch(struct cli *cli, bool screen)
 	struct collector *c = NULL;
 	int code = EXIT_FAILED;
 
-	struct err *err = NULL;
-	if (cli->mode == CLI_RUN) {
+	struct err *err = cli->output ? export_check(cli->output) : NULL;
+	if (cli->mode == CLI_RUN)
 		code = EXIT_LAUNCH_FAILED;
+	if (!err && cli->mode == CLI_RUN)
 		err = make_terminal(cli, screen, &relay, &config.launch);
-	}
 	if (!err)
 		err = collector_start(&config, &c, &code);
 	if (relay)

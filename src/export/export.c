@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -60,6 +61,22 @@ static struct err *write_to(FILE *out, const char *path, enum export_format form
 		return text_write(out, report, value);
 	}
 	return err_new(ERR_OTHER, "no such format");
+}
+
+struct err *export_check(const char *path)
+{
+	enum export_format format;
+	struct new_file *file = NULL;
+	FILE *out;
+
+	struct err *err = export_format_of(path, &format);
+	if (err || !strcmp(path, "-"))
+		return err;
+	CLEANUP_FREE char *place = file_expand(path, (int)getpid());
+	err = file_begin(place, &file, &out);
+	if (!err)
+		file_abandon(file);
+	return err;
 }
 
 struct err *export_write(const char *path, struct view *view, struct names *names,

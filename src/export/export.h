@@ -26,6 +26,12 @@ enum export_format {
 /* By suffix; ERR_BAD_INPUT naming the known suffixes. "-" is pprof. */
 struct err *export_format_of(const char *path, enum export_format *ret);
 
+/*
+ * Could export_write create a file there now? NULL: yes. Told before a program is run for hours, not
+ * after. Leaves nothing behind.
+ */
+struct err *export_check(const char *path);
+
 struct export_options {
 	enum report_value value;	/* folded, txt order */
 	const char *filter;		/* or NULL */

@@ -125,3 +125,27 @@ void proclist_free(struct proc_row *rows, size_t n)
 	}
 	free(rows);
 }
+
+#define COMM_LEN 15	/* TASK_COMM_LEN - 1 */
+
+size_t proclist_find(const char *name, pid_t *ret)
+{
+	size_t found = 0;
+
+	DIR *dir = opendir("/proc");
+	if (!dir)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		long pid = strtol(entry->d_name, NULL, 10);
+		CLEANUP_FREE char *comm = pid > 0 ? proc_read((pid_t)pid, 0, "comm", 64, NULL) : NULL;
+		if (!comm)
+			continue;
+		comm[strcspn(comm, "\n")] = 0;
+		if (strncmp(comm, name, COMM_LEN) || strlen(comm) != strnlen(name, COMM_LEN))
+			continue;
+		found++;
+		*ret = (pid_t)pid;
+	}
+	closedir(dir);
+	return found;
+}

@@ -118,6 +118,19 @@ for bad in '-p' '-p x1' '-r 0.1.2 true' '--no-such-option' '-s nonsense true' '-
   is "heaptop $bad: exit code 2" "$status" 2
   like "heaptop $bad: where to look" "$(cat "$tmp/err")" "heaptop --help"
 done
+run 10 "$HEAPTOP" -o "$tmp/no/such/folder.txt" -- touch "$tmp/was-run"
+is "a snapshot that can't be written: exit code 125" "$status" 125
+is "told in one line" "$(wc -l <"$tmp/err")" 1
+ok "before anything is run" test ! -e "$tmp/was-run"
+
+# ---- by name ----
+cp "$VICTIMS/demo" "$tmp/a-name-of-its-own"
+start "$tmp/named" "$tmp/a-name-of-its-own" 60
+run 30 "$HEAPTOP" -b -n 1 -d 0.2 -p a-name-of-its-own
+is "-p takes a name" "$status" 0
+is "and finds that process" "$(header "$tmp/out" pid)" "$started"
+kill -KILL "$started"
+
 run 10 "$HEAPTOP" --help
 is "--help leaves with 0" "$status" 0
 like "--help is on standard output" "$(cat "$tmp/out")" "--pid"
