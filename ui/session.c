@@ -415,8 +415,9 @@ static bool act_generally(struct ui *ui, enum action a)
 		ui->suspend = true;
 		return true;
 	case ACT_QUIT:
-		if (ui->source->live && ui->source->launched && ui->view &&
-		    (ui->view->info.state == VIEW_RUNNING || ui->view->info.state == VIEW_PAUSED)) {
+		/* before the first view it runs too */
+		if (ui->source->live && ui->source->launched &&
+		    (!ui->view || ui->view->info.state == VIEW_RUNNING || ui->view->info.state == VIEW_PAUSED)) {
 			quit_open(ui);
 		} else {
 			ui->leaving = true;

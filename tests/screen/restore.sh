@@ -67,12 +67,12 @@ reap
 
 # q asks, since the program lives: k kills it, d lets it go
 fresh
-on_screen "q, kill" --expect 'heaptop' --send q --expect 'etach' --send k \
+on_screen "q, kill" --expect 'heaptop' --send q --expect 'Kill it' --send k \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
 ok "the program was killed" until_true 5 gone "$(sed -n 's/^ready //p' "$notes")"
 reap
 fresh
-on_screen "q, detach" --expect 'heaptop' --send q --expect 'etach' --send d \
+on_screen "q, detach" --expect 'heaptop' --send q --expect 'Kill it' --send d \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
 pid=$(sed -n 's/^ready //p' "$notes")
 ticks() { grep -c tick "$notes"; }
@@ -82,7 +82,7 @@ ok "the program goes on" until_true 10 more
 reap
 for key in '\^C' '\e[21~'; do
   fresh
-  on_screen "$key quits too" --expect 'heaptop' --send "$key" --expect 'etach' --send k \
+  on_screen "$key quits too" --expect 'heaptop' --send "$key" --expect 'Kill it' --send k \
     --wait --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
   reap
 done

@@ -66,7 +66,7 @@ ok "and not followed" test ! -e "$tmp/elsewhere"
 # ---- output ----
 fresh
 on_screen "output is shown on its screen" --expect heaptop --send 7 --expect 'type something' \
-  --send q --expect etach --send k --wait --check-restored -- "$HEAPTOP" "$tty" read "$notes"
+  --send q --expect 'Kill it' --send k --wait --check-restored -- "$HEAPTOP" "$tty" read "$notes"
 fresh
 on_screen "10 MB of output" --expect heaptop --send 7 --expect 'the end of the flood' \
   --wait --status 0 --check-restored -- "$HEAPTOP" -x "$tty" flood "$notes" 10000000
@@ -81,7 +81,7 @@ on_screen "heaptop stopped: the program doesn't wait for it" --expect heaptop \
   "$HEAPTOP" "$tty" flood "$notes" 50000000
 printf 'printf "\\033[31mred\\033[0m \\033]0;title\\007\\033[5n\\302\\2332J\\n"; sleep 60' >"$tmp/hostile.sh"
 on_screen "escape sequences end in the pane" --expect heaptop --send 7 --expect 'red ' --raw "$tmp/raw" \
-  --send q --expect etach --send k --wait --check-restored -- "$HEAPTOP" sh "$tmp/hostile.sh"
+  --send q --expect 'Kill it' --send k --wait --check-restored -- "$HEAPTOP" sh "$tmp/hostile.sh"
 if LC_ALL=C grep -q $'\033\\]0;title\|\033\\[5n\|\302\2332J' "$tmp/raw"; then
   fail "none reaches the terminal"
 else
@@ -101,11 +101,11 @@ on_screen "typed lines, Ctrl-C, a new size and the end arrive" --expect heaptop 
 fresh
 on_screen "Ctrl-] gives the keys back" --expect heaptop --send 7 --expect 'type something' --send I \
   --send 'x\r' --exec "until grep -q '^line: x' '$notes'; do sleep 0.05; done" --send '\^]' \
-  --send q --expect etach --send k --wait --check-restored -- "$HEAPTOP" "$tty" read "$notes"
+  --send q --expect 'Kill it' --send k --wait --check-restored -- "$HEAPTOP" "$tty" read "$notes"
 ok "only then" test "$(grep -c '^line' "$notes")" -eq 1
 fresh
 on_screen "typed on another screen nothing arrives" --expect heaptop --send 1jjkk --pause 300 \
-  --send q --expect etach --send k --wait --check-restored -- "$HEAPTOP" "$tty" read "$notes"
+  --send q --expect 'Kill it' --send k --wait --check-restored -- "$HEAPTOP" "$tty" read "$notes"
 ok "nothing did" test "$(grep -c '^line' "$notes")" -eq 0
 
 # ---- its end, and heaptop's ----
@@ -138,7 +138,7 @@ for sig in KILL SEGV ABRT; do
 done
 fresh
 on_screen "heaptop detaches" --expect heaptop --exec "until grep -q 'tick 5' '$notes'; do sleep 0.05; done" \
-  --send q --expect etach --send d --wait --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
+  --send q --expect 'Kill it' --send d --wait --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
 goes_on "detached: the program goes on"
 relays=$(relay_of | wc -l)
 ok "drained by a relay" test "$relays" -ge 1

@@ -379,12 +379,40 @@ static void test_mouse(void **state)
 	fixture_destroy(f);
 }
 
+static struct view *source_no_view(void *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
+/* A program that was launched is never let go without a word, even before there is anything to show. */
+static void test_quit_asks_before_the_first_view(void **state)
+{
+	struct fixture *f = fixture_create((struct fakeheap_config){ .rate = 1 }, 24, 80, true);
+	static const struct ui_options options = { .delay = 1, .title = "./sceneview" };
+
+	(void)state;
+	f->source.view = source_no_view;
+	ui_destroy(f->ui);
+	f->ui = ui_create(&f->source, fakeheap_names(f->heap), NULL, &options, 24, 80, true);
+	ui_poll(f->ui);
+	ui_draw(f->ui);
+	key(f, 'q');
+	assert_false(f->ui->leaving);
+	assert_non_null(f->ui->modal);
+	key(f, 'k');
+	assert_true(f->ui->leaving);
+	assert_int_equal(f->ui->leave, UI_LEAVE_KILL);
+	fixture_destroy(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screens), cmocka_unit_test(test_cursor_follows), cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_freeze), cmocka_unit_test(test_find_filter), cmocka_unit_test(test_honesty),
 		cmocka_unit_test(test_sizes), cmocka_unit_test(test_random_keys), cmocka_unit_test(test_mouse),
+		cmocka_unit_test(test_quit_asks_before_the_first_view),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
