@@ -153,6 +153,10 @@ enum wire_rule_kind {
 	WIRE_RULE_BP,		/* CFA = frame pointer + offset */
 	WIRE_RULE_DEREF,	/* CFA = the word at frame pointer + offset: a realigned stack */
 	WIRE_RULE_END,		/* outermost frame */
+	WIRE_RULE_COPY,		/* heaptop has looked: there is no such rule, the event carries a
+				 * copy of the stack from here on */
+	WIRE_RULE_PENDING,	/* written by the agent: heaptop has been sent a stack with this
+				 * address in it and has yet to answer */
 };
 
 struct wire_rules {
