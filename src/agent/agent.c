@@ -41,6 +41,8 @@
 #define RATE_FILTER_FULL (64u << 10)	/* see raise_rate */
 #define INSIDE_KIND 0xfffull		/* wire_slot.inside, besides the island's page */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
+#define ANSWER_TICKS (1u << 19)	/* about 200 us: how long a rule asked for is waited for */
+#define FREE_MEASURED 8u	/* of so many frees one is timed */
 
 _Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
 _Static_assert(offsetof(struct wire_island, entry) == 80, "entry-*.S");
@@ -50,7 +52,8 @@ _Static_assert(offsetof(struct wire_slot, tp) == 0, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");
 _Static_assert(WIRE_STATE_SLOTS == 4096 && WIRE_SLOT_HOMES == 4096, "entry-*.S");
 _Static_assert(WIRE_STATE_FILTER == 4096 + 4128 * 128, "entry-*.S");
-_Static_assert(WIRE_FILTER_WAYS == 8 && WIRE_FILTER_BITS == 14, "entry-*.S");
+_Static_assert(WIRE_FILTER_WAYS == 7 && WIRE_FILTER_WORDS == 8 && WIRE_FILTER_BITS == 14, "entry-*.S");
+_Static_assert(offsetof(struct wire_ctl, no_slot) % 64 == 0, "counters have a cache line of their own");
 _Static_assert(WIRE_STATE_FILTER % 64 == 0 && WIRE_STATE_WALKS % 64 == 0, "cache lines");
 _Static_assert(offsetof(struct agent_frame, hook) == 96, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, result) == 104, "entry-*.S");
@@ -101,6 +104,7 @@ static struct wire_slot *slot_find(struct wire_ctl *ctl, bool claim)
 		if (__atomic_compare_exchange_n(&s->tp, &owner, tp, false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED)) {
 			s->rng = mix(tp ^ ctl->seed);
+			s->ring = COUNT(ctl->slots_used) & (agent_island.nrings - 1);
 			return s;
 		}
 	}
@@ -149,15 +153,16 @@ static uint64_t draw(const struct wire_ctl *ctl, struct wire_slot *s)
 	return agent_gap(mix(s->rng), rate);
 }
 
-/* The time, if events are to be recorded now; else 0. */
-static uint64_t recording(const struct wire_ctl *ctl)
+/*
+ * May what happens at `now` be recorded? Past the lease heaptop has died or was stopped: then collection
+ * is switched off here, and nobody asks for the time again.
+ */
+static bool may_record(struct wire_ctl *ctl, uint64_t now)
 {
-	uint64_t now;
-
-	if (!LOAD(ctl->active))
-		return 0;
-	now = cpu_ticks();
-	return now < LOAD(ctl->lease) ? now : 0;
+	if (LOAD(ctl->active) && now < LOAD(ctl->lease))
+		return true;
+	STORE(ctl->active, 0);
+	return false;
 }
 
 /*
@@ -183,7 +188,12 @@ static inline uint64_t own_ticks(uint64_t ticks)
 static inline uint32_t *bucket(const struct wire_ctl *ctl, uint64_t addr)
 {
 	return (uint32_t *)((uint64_t)ctl + WIRE_STATE_FILTER) +
-	       (uint64_t)wire_filter_bucket(addr) * WIRE_FILTER_WAYS;
+	       (uint64_t)wire_filter_bucket(addr) * WIRE_FILTER_WORDS;
+}
+
+static inline uint32_t *tag_line(uint64_t hash, unsigned second)
+{
+	return ((struct wire_tags *)agent_island.tags)->tag[wire_tag_line(hash, second)];
 }
 
 static bool swap_tag(uint32_t *way, uint32_t from, uint32_t to)
@@ -191,51 +201,96 @@ static bool swap_tag(uint32_t *way, uint32_t from, uint32_t to)
 	return __atomic_compare_exchange_n(way, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static bool filter_has(const struct wire_ctl *ctl, uint64_t addr)
+static bool has(const uint32_t *ways, unsigned n, uint32_t tag)
 {
-	const uint32_t *b = bucket(ctl, addr);
-	uint32_t tag = wire_filter_tag(addr);
-
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS; i++)
-		if (LOAD(b[i]) == tag)
+	for (unsigned i = 0; i < n; i++)
+		if (LOAD(ways[i]) == tag)
 			return true;
 	return false;
 }
 
-/* With no room for the tag, all frees are recorded from now on. */
+/* The first way that holds `from` shall hold `to`. Returns its index, n if none does. */
+static unsigned replace(uint32_t *ways, unsigned n, uint32_t from, uint32_t to)
+{
+	unsigned i = 0;
+
+	while (i < n && !(LOAD(ways[i]) == from && swap_tag(&ways[i], from, to)))
+		i++;
+	return i;
+}
+
+static bool filter_has(const struct wire_ctl *ctl, uint64_t addr)
+{
+	const uint32_t *b = bucket(ctl, addr);
+
+	if (has(b, WIRE_FILTER_WAYS, wire_filter_tag(addr)))
+		return true;
+	if (!LOAD(b[WIRE_FILTER_WAYS]))
+		return false;
+	uint64_t hash = wire_tag_hash(addr);
+	for (unsigned second = 0; second < 2; second++)
+		if (has(tag_line(hash, second), WIRE_TAG_WAYS, wire_tag_of(hash, second)))
+			return true;
+	return false;
+}
+
+/*
+ * Outside the bucket. Its count goes up first, and down last: whoever frees the block while it is
+ * counted finds it. False: no room.
+ */
+static bool insert_elsewhere(struct wire_ctl *ctl, uint32_t *more, uint64_t addr)
+{
+	uint64_t hash = wire_tag_hash(addr);
+
+	if (!agent_island.tags)
+		return false;
+	for (uint32_t n = LOAD(*more); !swap_tag(more, n, (n | WIRE_FILTER_MORE) + 1);)
+		n = LOAD(*more);
+	if (replace(tag_line(hash, 0), WIRE_TAG_WAYS, 0, wire_tag_of(hash, 0)) < WIRE_TAG_WAYS)
+		return true;
+	raise_rate(ctl, RATE_FILTER_FULL);
+	return replace(tag_line(hash, 1), WIRE_TAG_WAYS, 0, wire_tag_of(hash, 1)) < WIRE_TAG_WAYS;
+}
+
+/* With no room for the tag anywhere, all frees are recorded from now on. */
 static void filter_insert(struct wire_ctl *ctl, uint64_t addr)
 {
 	uint32_t *b = bucket(ctl, addr);
-	uint32_t tag = wire_filter_tag(addr);
 
 	if (LOAD(ctl->free_all) || filter_has(ctl, addr))
 		return;
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS; i++) {
-		if (LOAD(b[i]) || !swap_tag(&b[i], 0, tag))
-			continue;
-		if (i >= WIRE_FILTER_WAYS - 2)
-			raise_rate(ctl, RATE_FILTER_FULL);
+	if (replace(b, WIRE_FILTER_WAYS, 0, wire_filter_tag(addr)) < WIRE_FILTER_WAYS ||
+	    insert_elsewhere(ctl, &b[WIRE_FILTER_WAYS], addr))
 		return;
-	}
 	COUNT(ctl->filter_full);
 	STORE(ctl->free_all, 1);
 }
 
 static bool filter_remove(struct wire_ctl *ctl, uint64_t addr)
 {
-	uint32_t *b = bucket(ctl, addr);
-	uint32_t tag = wire_filter_tag(addr);
+	uint32_t *b = bucket(ctl, addr), *more = &b[WIRE_FILTER_WAYS];
 
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS; i++)
-		if (LOAD(b[i]) == tag && swap_tag(&b[i], tag, 0))
-			return true;
+	if (replace(b, WIRE_FILTER_WAYS, wire_filter_tag(addr), 0) < WIRE_FILTER_WAYS)
+		return true;
+	if (!LOAD(*more))
+		return false;
+	uint64_t hash = wire_tag_hash(addr);
+	for (unsigned second = 0; second < 2; second++) {
+		if (replace(tag_line(hash, second), WIRE_TAG_WAYS, wire_tag_of(hash, second), 0) == WIRE_TAG_WAYS)
+			continue;
+		uint32_t n = LOAD(*more);
+		while (n && !swap_tag(more, n, n == (WIRE_FILTER_MORE | 1) ? 0 : n - 1))
+			n = LOAD(*more);
+		return true;
+	}
 	return false;
 }
 
 /* ---- ring ---- */
 
 /* One try. `limit`: how full the ring may become. */
-static struct wire_head *ring_try(struct wire_ring *ring, uint64_t size, uint64_t limit, uint64_t *ret_used)
+static struct wire_head *ring_try(struct wire_ring *ring, unsigned kind, uint64_t size, uint64_t limit,
+				  uint64_t *ret_used)
 {
 	uint64_t bytes = agent_island.ring_bytes, nonce = agent_island.nonce;
 	uint8_t *data = (uint8_t *)(ring + 1);
@@ -257,73 +312,109 @@ static struct wire_head *ring_try(struct wire_ring *ring, uint64_t size, uint64_
 					 pad | WIRE_PAD, __ATOMIC_RELEASE);
 			off = 0;
 		}
-		uint64_t word = (uint64_t)wire_tag(head + pad, nonce) << 32 | size;
+		uint64_t word = (uint64_t)wire_tag(head + pad, nonce) << 32 | kind << WIRE_KIND_SHIFT | size;
 		struct wire_head *h = (struct wire_head *)(data + off);
 		__atomic_store_n(&h->word, word | WIRE_BUSY, __ATOMIC_RELEASE);
 		return h;
 	}
 }
 
+static void let_others_run(const struct wire_ctl *ctl, unsigned tries)
+{
+	if (LOAD(ctl->may_syscall) && tries > 16)
+		cpu_syscall(CPU_NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
+	else
+		cpu_relax();
+}
+
+/* Waiting since then isn't work: *start moves on by it. */
+static void waited(struct wire_slot *s, uint64_t since, uint64_t *start)
+{
+	since = cpu_ticks() - since;
+	*start += since;
+	ADD(s->waited, since);
+}
+
 /*
- * Reserve `size` bytes, a multiple of 8, waiting for room where that is asked for; NULL: no room.
+ * Reserve `size` bytes, a multiple of 8, for a record of this kind, waiting for room where that is asked for; NULL: no room.
  * *ret_used: bytes of the ring in use, these included. *start moves on by the time waited.
  */
-static struct wire_head *ring_reserve(const struct wire_ctl *ctl, struct wire_slot *s, uint64_t size,
+static struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s, unsigned kind, uint64_t size,
 				      uint64_t limit, unsigned patience, uint64_t *start, uint64_t *ret_used)
 {
-	uint64_t index = slot_index(ctl, s) & (agent_island.nrings - 1);
+	uint64_t index = s->ring & (agent_island.nrings - 1);
 	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
 	struct wire_head *h;
 	uint64_t since = 0;
 
 	for (unsigned tries = 0;; tries++) {
-		h = ring_try(ring, size, limit, ret_used);
+		h = ring_try(ring, kind, size, limit, ret_used);
 		if (h)
 			break;
-		if (LOAD(ctl->wait) ? !recording(ctl) : tries >= patience)
+		if (LOAD(ctl->wait) ? !may_record(ctl, cpu_ticks()) : tries >= patience)
 			break;
 		if (!since)
 			since = cpu_ticks();
-		if (LOAD(ctl->may_syscall) && tries > 16)
-			cpu_syscall(CPU_NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
-		else
-			cpu_relax();
+		let_others_run(ctl, tries);
 	}
-	if (since) {
-		since = cpu_ticks() - since;
-		*start += since;
-		ADD(s->waited, since);
-	}
+	if (since)
+		waited(s, since, start);
 	return h;
 }
 
-static inline void ring_commit(struct wire_head *h)
+static inline void ring_commit(struct wire_head *h, unsigned flags)
 {
-	__atomic_store_n(&h->word, h->word & ~(uint64_t)WIRE_BUSY, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->word, (h->word & ~(uint64_t)WIRE_BUSY) | (uint64_t)flags << WIRE_FLAGS_SHIFT,
+			 __ATOMIC_RELEASE);
+}
+
+/* Nothing after all: the reader skips it. */
+static inline void ring_void(struct wire_head *h)
+{
+	h->word = (h->word & ~(15ull << WIRE_KIND_SHIFT)) | (uint64_t)WIRE_VOID << WIRE_KIND_SHIFT;
+	ring_commit(h, 0);
 }
 
 /* ---- events ---- */
 
-/* FREE or UNFREE; `start`: when work on it began. False: no room. */
-static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
-			unsigned flags, uint64_t start)
+static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t addr)
 {
-	uint64_t used;
-	struct wire_free *f = (struct wire_free *)ring_reserve(ctl, s, sizeof(*f), agent_island.ring_bytes,
-							       FREE_PATIENCE, &start, &used);
+	return addr << 16 | slot_index(ctl, s);
+}
 
-	if (!f) {
-		ADD(s->lost, 1);
+/*
+ * FREE or UNFREE. False: not recorded, for want of room or because heaptop has gone. One reading of the
+ * clock is the event's time and the time to compare with the lease; only some of the frees are
+ * timed, for all of them.
+ */
+static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
+			unsigned flags)
+{
+	uint64_t used, start = 0, recorded = LOAD(s->recorded);
+	bool timed = recorded % FREE_MEASURED == 0;
+
+	if (timed)
+		start = cpu_ticks();
+	struct wire_head *h = ring_reserve(ctl, s, kind, sizeof(*h), agent_island.ring_bytes, FREE_PATIENCE,
+					   &start, &used);
+	if (!h) {
+		if (LOAD(ctl->active))
+			ADD(s->lost, 1);
+		else
+			ADD(s->gap, 1);
 		return false;
 	}
-	f->h.tsc = cpu_ticks_ordered();
-	f->h.slot = slot_index(ctl, s);
-	f->h.kind = (uint16_t)kind;
-	f->h.flags = (uint16_t)flags;
-	f->addr = addr;
-	ring_commit(&f->h);
-	ADD(s->recorded, 1);
-	ADD(s->cycles, own_ticks(cpu_ticks() - start));
+	uint64_t now = h->tsc = cpu_ticks_ordered();
+	h->addr_slot = addr_slot(ctl, s, addr);
+	if (!may_record(ctl, now)) {
+		ring_void(h);
+		ADD(s->gap, 1);
+		return false;
+	}
+	ring_commit(h, flags);
+	STORE(s->recorded, recorded + 1);
+	if (timed)
+		ADD(s->cycles, own_ticks(cpu_ticks() - start) * FREE_MEASURED);
 	return true;
 }
 
@@ -408,38 +499,37 @@ static inline struct wire_walk *last_walk(const struct wire_ctl *ctl, const stru
 	return (struct wire_walk *)((uint64_t)ctl + WIRE_STATE_WALKS) + slot_index(ctl, s);
 }
 
-static void copy_frames(uint64_t *to, const struct wire_walk *w, const struct walk *walk)
+static uint64_t *copy_frames(uint64_t *to, const struct wire_walk *w, const struct walk *walk, uint32_t n)
 {
 	const struct wire_walk_frame *f = &w->frame[walk->first];
 
-	for (uint32_t i = 0; i < walk->n; i++, f--)
-		to[i] = f->pc & ((1ull << WIRE_PC_BITS) - 1);
+	for (; n; n--, f--)
+		*to++ = f->pc & ((1ull << WIRE_PC_BITS) - 1);
+	return to;
 }
 
 /* Registers of the frame that the copy of the stack begins with, and the copy. */
 static NOINLINE void copy_stack(const struct wire_ctl *ctl, const struct agent_frame *f,
-				struct wire_alloc *a, struct stack *k)
+				struct wire_copy *c, bool inner, struct stack *k)
 {
-	uint64_t *to = (uint64_t *)(a + 1) + a->nframes;
-
-	a->regs.ip = k->walk.pc;
-	a->regs.sp = k->walk.sp;
-	a->regs.saved[0] = k->walk.bp;
+	c->regs.ip = k->walk.pc;
+	c->regs.sp = k->walk.sp;
+	c->regs.saved[0] = k->walk.bp;
 	for (unsigned i = 1; i < CPU_SAVED; i++)
-		a->regs.saved[i] = a->nframes ? 0 : f->saved[i];
+		c->regs.saved[i] = inner ? f->saved[i] : 0;
 	for (unsigned i = CPU_SAVED; i < 10; i++)
-		a->regs.saved[i] = 0;
-	a->regs.fp = 0;
-	a->regs.lr = 0;
+		c->regs.saved[i] = 0;
+	c->regs.fp = 0;
+	c->regs.lr = 0;
 	if (k->end || !LOAD(ctl->may_syscall)) {
-		cpu_copy_words(to, k->walk.sp, k->bytes / 8);
+		cpu_copy_words(c + 1, k->walk.sp, k->bytes / 8);
 	} else {
-		uint64_t got = copy_unknown(ctl, to, k->walk.sp, k->bytes);
+		uint64_t got = copy_unknown(ctl, c + 1, k->walk.sp, k->bytes);
 		if (got < k->bytes)
 			k->flags |= WIRE_F_CUT;
 		k->bytes = got;
 	}
-	a->stack_bytes = (uint32_t)k->bytes;
+	c->bytes = k->bytes;
 }
 
 /*
@@ -461,13 +551,46 @@ static NOINLINE void plan_copy(const struct wire_ctl *ctl, const struct agent_fr
 	}
 }
 
-/* Room for an event of `size` bytes, and all of it but the stack. NULL: dropped. */
+static inline struct wire_rules *rules(void)
+{
+	return (struct wire_rules *)agent_island.rules;
+}
+
+static inline void walk_from(const struct wire_ctl *ctl, const struct agent_frame *f, struct stack *k)
+{
+	k->walk.pc = f->ip;
+	k->walk.sp = (uint64_t)(f + 1);
+	k->walk.bp = f->saved[0];
+	agent_walk(last_walk(ctl, f->slot), rules(), k->end, &k->walk);
+}
+
+/*
+ * heaptop has been asked for a rule and will answer in a moment: better than to fill the ring with
+ * copies, each of which asks the same, is to wait for it; where waiting is allowed.
+ */
+static NOINLINE void await_rule(struct wire_ctl *ctl, const struct agent_frame *f, struct stack *k,
+				uint64_t *start)
+{
+	uint64_t since = cpu_ticks();
+
+	for (unsigned tries = 0; k->walk.why == WIRE_RULE_PENDING && !k->walk.complete; tries++) {
+		if (cpu_ticks() - since > ANSWER_TICKS)
+			agent_give_up(rules(), k->walk.pc);
+		else
+			let_others_run(ctl, tries);
+		if (wire_rule_kind(agent_rule(rules(), k->walk.pc)) != WIRE_RULE_PENDING)
+			walk_from(ctl, f, k);
+	}
+	waited(f->slot, since, start);
+}
+
+/* Room for an event of `size` bytes, and what all of them begin with. NULL: dropped. */
 static NOINLINE struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct agent_frame *f,
 					       uint64_t addr, uint64_t size, uint64_t *start)
 {
 	struct wire_slot *s = f->slot;
 	uint64_t used;
-	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, size,
+	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, WIRE_ALLOC, size,
 		agent_island.ring_bytes - agent_island.ring_bytes / 8, 0, start, &used);
 
 	/* a quarter full: 4K, half: 64K, three quarters and more: 1M */
@@ -480,59 +603,79 @@ static NOINLINE struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struc
 	}
 	/* Only now, so that a dropped event leaves no tag; before the program sees the block. */
 	filter_insert(ctl, addr);
-	a->h.tsc = cpu_ticks_ordered();
-	a->h.slot = slot_index(ctl, s);
-	a->h.kind = WIRE_ALLOC;
-	a->addr = addr;
-	a->size = f->size;
-	a->rate = f->rate;
-	a->hook = f->hook->index;
-	a->nframes = 0;
-	a->reserved = 0;
-	a->stack_bytes = 0;
-	a->reserved2 = 0;
+	a->h.addr_slot = addr_slot(ctl, s, addr);
+	a->size = (uint32_t)(f->size < WIRE_LARGE ? f->size : WIRE_LARGE);
 	return a;
 }
 
-static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr)
+static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr, uint64_t start)
 {
-	uint64_t start = cpu_ticks(), size = offsetof(struct wire_alloc, regs);
 	struct wire_slot *s = f->slot;
-	struct stack k = { .walk = { .pc = f->ip, .sp = (uint64_t)(f + 1), .bp = f->saved[0] } };
+	struct wire_walk *w = last_walk(ctl, s);
+	struct stack k = { .end = stack_end(ctl, s, (uint64_t)(f + 1)) };
+	struct wire_alloc *a;
+	unsigned flags = 0, more = 0;
+	uint32_t keep, n;
 
-	k.end = stack_end(ctl, s, k.walk.sp);
-	if (agent_island.rules && k.end)
-		agent_walk(last_walk(ctl, s), (const struct wire_rules *)agent_island.rules, k.end, &k.walk);
-again:
-	k.flags = WIRE_F_WALKED;
-	if (!k.walk.complete) {
-		plan_copy(ctl, f, &k);
-		size = sizeof(struct wire_alloc) + k.bytes;
-	}
-	struct wire_alloc *a = begin_alloc(ctl, f, addr, size + k.walk.n * 8ull, &start);
-	if (!a)
-		return;
-	a->nframes = (uint16_t)k.walk.n;
-	if (k.walk.n)
-		copy_frames(k.walk.complete ? (uint64_t *)&a->regs : (uint64_t *)(a + 1), last_walk(ctl, s),
-			    &k.walk);
-	if (!k.walk.complete)
-		copy_stack(ctl, f, a, &k);
 	if (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY)
-		k.flags |= WIRE_F_REALLOC;
-	a->h.flags = (uint16_t)k.flags;
-	BARRIER();
-	if (k.walk.n && LOAD(last_walk(ctl, s)->seq) != k.walk.seq) {
-		/* A signal handler has walked meanwhile: these aren't our frames. */
-		a->h.kind = WIRE_VOID;
-		ring_commit(&a->h);
-		k.walk.n = 0;
-		k.walk.complete = 0;
-		goto again;
+		flags |= WIRE_F_REALLOC;
+	if (f->size >= WIRE_LARGE)
+		flags |= WIRE_F_LARGE;
+	if (f->rate > 1)
+		flags |= WIRE_F_RATE;
+	if (flags & (WIRE_F_LARGE | WIRE_F_RATE))
+		more = f->size >= WIRE_LARGE && f->rate > 1 ? 16 : 8;
+	if (rules() && k.end) {
+		walk_from(ctl, f, &k);
+		if (!k.walk.complete && k.walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait))
+			await_rule(ctl, f, &k, &start);
 	}
-	ring_commit(&a->h);
+	/* of the frame without a rule */
+	uint64_t ask = k.walk.why == WIRE_RULE_NONE && k.walk.seq ? k.walk.pc : 0;
+
+	for (;;) {
+		uint64_t size = sizeof(*a) + more;
+
+		keep = k.walk.keep;
+		if (k.walk.complete) {
+			k.flags = WIRE_F_WALKED;
+		} else {
+			plan_copy(ctl, f, &k);
+			size += sizeof(struct wire_copy) + k.bytes;
+			keep = 0;
+		}
+		n = k.walk.n - keep;
+		a = begin_alloc(ctl, f, addr, size + n * 8ull, &start);
+		if (!a)
+			return;
+		uint64_t *to = (uint64_t *)(a + 1);
+		if (flags & WIRE_F_LARGE)
+			*to++ = f->size;
+		if (flags & WIRE_F_RATE)
+			*to++ = f->rate;
+		if (n)
+			to = copy_frames(to, w, &k.walk, n);
+		if (!k.walk.complete)
+			copy_stack(ctl, f, (struct wire_copy *)to, !n, &k);
+		BARRIER();
+		if ((!n && !keep) || LOAD(w->seq) == k.walk.seq)
+			break;
+		/* A signal handler has walked meanwhile: these aren't our frames. */
+		a->h.tsc = cpu_ticks();
+		ring_void(&a->h);
+		w->n = 0;
+		k.walk.n = k.walk.keep = k.walk.complete = 0;
+	}
+	a->stack = ++w->count << 24 | keep << 12 | n;
+	uint64_t now = a->h.tsc = cpu_ticks_ordered();
+	ring_commit(&a->h, flags | k.flags);
+	if (k.walk.complete) {
+		STORE(w->sent, k.walk.seq);
+	} else if (ask && !(ask >> WIRE_PC_BITS)) {
+		agent_ask(rules(), ask);
+	}
 	ADD(s->recorded, 1);
-	ADD(s->cycles, own_ticks(cpu_ticks() - start));
+	ADD(s->cycles, own_ticks(now - start));
 }
 
 /* ---- called by the entries ---- */
@@ -575,12 +718,11 @@ static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
 	f->slot->moving = old;
 	if (!old || !(LOAD(ctl->free_all) || filter_has(ctl, old)))
 		return;
-	uint64_t now = recording(ctl);
-	if (!now) {
+	if (!LOAD(ctl->active)) {
 		ADD(f->slot->gap, 1);
 		return;
 	}
-	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC, now))
+	if (!record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC))
 		return;
 	f->flags |= AGENT_FREED;
 	if (filter_remove(ctl, old))
@@ -632,7 +774,7 @@ int agent_before(struct agent_frame *f)
 	if (again)
 		left = draw(ctl, s);
 	bool sampled = s->rate <= 1 || left <= size;
-	if ((again || sampled) && !recording(ctl)) {
+	if ((again || sampled) && !LOAD(ctl->active)) {
 		ADD(s->gap, 1);
 		s->rate = WIRE_RATE_IDLE;
 		BARRIER();
@@ -672,10 +814,18 @@ void agent_after(struct agent_frame *f)
 	if (f->flags & AGENT_FREED && !addr && f->size) {
 		if (f->flags & AGENT_TAGGED)
 			filter_insert(ctl, f->arg[0]);
-		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC, cpu_ticks());
+		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
 	}
-	if (f->flags & AGENT_SAMPLED && addr)
-		record_alloc(ctl, f, addr);
+	if (f->flags & AGENT_SAMPLED && addr) {
+		uint64_t now = cpu_ticks();
+		if (may_record(ctl, now)) {
+			record_alloc(ctl, f, addr, now);
+		} else {
+			ADD(s->gap, 1);
+			s->rate = WIRE_RATE_IDLE;
+			f->left = IDLE_BYTES;
+		}
+	}
 	s->moving = 0;
 	BARRIER();
 	STORE(s->mark, 0);
@@ -699,15 +849,10 @@ void agent_free(struct agent_frame *f)
 	}
 	if (!LOAD(ctl->free_all) && !filter_has(ctl, addr))
 		return;
-	uint64_t now = recording(ctl);
-	if (!now) {
-		ADD(s->gap, 1);
-		return;
-	}
 	/*
 	 * A lost free leaves its tag: the next free of that address is recorded then, and the
 	 * block is late instead of leaked.
 	 */
-	if (record_free(ctl, s, addr, WIRE_FREE, 0, now))
+	if (record_free(ctl, s, addr, WIRE_FREE, 0))
 		filter_remove(ctl, addr);
 }

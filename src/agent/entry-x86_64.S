@@ -23,7 +23,7 @@
 	.type	agent_island, @object
 agent_island:
 	.quad	0x706f747061656801
-	.long	1			/* WIRE_VERSION */
+	.long	2			/* WIRE_VERSION */
 	.zero	64
 	.long	agent_end - agent_island	/* end: in the linker script */
 	.long	entry_malloc - agent_island
@@ -34,7 +34,8 @@ agent_island:
 	.long	entry_framed - agent_island
 	.long	entry_framed - agent_island
 	.long	entry_framed - agent_island
-	.quad	0
+	.quad	0			/* rules */
+	.quad	0			/* tags */
 	.size	agent_island, . - agent_island
 
 	.text
@@ -115,8 +116,9 @@ entry_framed:
 	ret
 
 /*
- * free: one bucket of eight tags says whether the block was sampled. bucket offset =
- * (addr >> 4 & 0x3fff) * 32, tag = (addr >> 18) * 2 + (addr >> 3 & 1) + 1.
+ * free: one bucket of seven tags says whether the block was sampled; the word after them is negative if
+ * it has tags elsewhere, too. bucket offset = (addr >> 4 & 0x3fff) * 32, tag =
+ * (addr >> 18) * 2 + (addr >> 3 & 1) + 1.
  */
 	.balign	64
 entry_free:
@@ -145,8 +147,8 @@ entry_free:
 	je	1f
 	cmp	%eax, FILTER+24(%r10)
 	je	1f
-	cmp	%eax, FILTER+28(%r10)
-	je	1f
+	cmpl	$0, FILTER+28(%r10)
+	jl	1f
 	jmp	*(%r11)
 1:	frame_push
 	mov	%rsp, %rdi

@@ -41,6 +41,38 @@ static inline uint32_t find_rule(const struct wire_rules *rules, uint64_t pc)
 	return WIRE_RULE_NONE;
 }
 
+uint32_t agent_rule(const struct wire_rules *rules, uint64_t pc)
+{
+	return find_rule(rules, pc);
+}
+
+static bool swap_word(uint64_t *word, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void agent_ask(struct wire_rules *rules, uint64_t pc)
+{
+	uint64_t hash = wire_rule_hash(pc), *line = rules->words + wire_rule_line(hash);
+	uint32_t way = wire_rule_way(hash);
+
+	if (find_rule(rules, pc) != WIRE_RULE_NONE)
+		return;
+	for (unsigned i = 0; i < WIRE_RULE_WAYS; i++)
+		if (swap_word(&line[(way + i) % WIRE_RULE_WAYS], 0,
+			      wire_rule_key(hash) | wire_rule(WIRE_RULE_PENDING, 0, 0)))
+			return;
+}
+
+void agent_give_up(struct wire_rules *rules, uint64_t pc)
+{
+	uint64_t hash = wire_rule_hash(pc), *line = rules->words + wire_rule_line(hash);
+	uint64_t key = wire_rule_key(hash);
+
+	for (unsigned i = 0; i < WIRE_RULE_WAYS; i++)
+		swap_word(&line[i], key | wire_rule(WIRE_RULE_PENDING, 0, 0), key | wire_rule(WIRE_RULE_COPY, 0, 0));
+}
+
 /* The words at lo .. lo + span + 7 can be read. */
 struct bounds {
 	uint64_t lo, span;
@@ -132,8 +164,11 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 	uint64_t generation = __atomic_load_n(&rules->generation, __ATOMIC_ACQUIRE), from = FROM_INNER;
 	unsigned n = w->generation == generation ? LOAD(w->n) : 0, m = 0;
 
+	walk->told = w->sent == w->seq;
 	walk->seq = ++w->seq;
 	walk->complete = 0;
+	walk->keep = 0;
+	walk->why = WIRE_RULE_NONE;
 	walk->first = WIRE_MAX_FRAMES - 1;
 	walk->n = 0;
 	w->n = 0;
@@ -162,12 +197,13 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 		int at = (int)(WIRE_MAX_FRAMES - 1 - m);
 		if (at <= k)
 			k = -1;		/* no room for both: the last walk gives way */
-		if (at < 0 || (walk->pc && !rule)) {
+		enum wire_rule_kind kind = wire_rule_kind(rule);
+		if (at < 0 || (walk->pc && (!rule || kind >= WIRE_RULE_COPY))) {
 			walk->n = m;
+			walk->why = at < 0 ? WIRE_RULE_COPY : kind;
 			return;
 		}
 		struct wire_walk_frame *f = &w->frame[at];
-		enum wire_rule_kind kind = wire_rule_kind(rule);
 		f->pc = walk->pc | (kind == WIRE_RULE_BP || kind == WIRE_RULE_DEREF ? BY_BP : 0);
 		f->sp = walk->sp;
 		f->bp = walk->bp;
@@ -180,6 +216,7 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 		}
 		if (!step(b, rule, walk, &from)) {
 			walk->n = m;
+			walk->why = WIRE_RULE_COPY;
 			return;
 		}
 		m++;
@@ -188,6 +225,7 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 	n = (unsigned)(k + 1) + m;
 	walk->first = n - 1;
 	walk->n = n - w->zero;
+	walk->keep = walk->told && k >= 0 ? (uint32_t)(k + 1) - w->zero : 0;
 	walk->complete = 1;
 	w->generation = generation;
 	BARRIER();

@@ -15,7 +15,10 @@ struct walk {
 	uint64_t seq;		/* w->seq as long as the frames are those of this walk */
 	uint32_t n;
 	uint32_t first;
-	uint32_t complete;	/* else pc, sp, bp are of the next frame, which has no rule */
+	uint32_t keep;		/* so many of them, the outermost, are those of the walk before; */
+	uint32_t told;		/* and that one's frames were sent: keep is 0 if they weren't */
+	uint32_t complete;	/* else pc, sp, bp are of the next frame, which has no rule: */
+	uint32_t why;		/* enum wire_rule_kind: NONE, PENDING, COPY; or the frame couldn't be read */
 	uint64_t pc, sp, bp;
 };
 
@@ -25,5 +28,12 @@ struct walk {
  * the frames have been copied.
  */
 void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t end, struct walk *walk);
+
+/* The rule for return address pc; WIRE_RULE_NONE if there is no word for it. */
+uint32_t agent_rule(const struct wire_rules *rules, uint64_t pc);
+/* Write that heaptop has been asked for the rule of pc, unless something is there already. */
+void agent_ask(struct wire_rules *rules, uint64_t pc);
+/* heaptop hasn't answered in time: from now on it isn't waited for. */
+void agent_give_up(struct wire_rules *rules, uint64_t pc);
 
 #endif

@@ -69,6 +69,8 @@ struct session {
 	uint64_t views;		/* published; goes on over an exec, which starts a new heap */
 	uint64_t events, allocs;
 	uint64_t taught;	/* rules handed to the agent */
+	uint8_t seqs[WIRE_SLOTS];	/* of the last event with a stack */
+	bool resync;		/* an event before one of those was lost */
 	uint64_t stacks, stacks_complete, ends[UNWIND_END_COUNT];
 
 	/* at the last control, for differences */
@@ -148,62 +150,78 @@ static bool refresh_after_miss(struct session *s, size_t n)
 
 /* ---- events ---- */
 
-/* The agent's frames, and the rest of the stack from the copy of it, if there is one. */
-static size_t walk(struct session *s, const struct wire_alloc *a, enum unwind_end *why)
+/* Is the stack that this one is told by its difference to the last one of its slot that came? */
+static bool follows(struct session *s, const struct probe_event *e)
 {
-	const uint64_t *frames = wire_alloc_frames(a);
-	size_t n = a->nframes;
+	bool ret = !e->keep || (uint8_t)(s->seqs[e->slot] + 1) == e->seq;
 
-	memcpy(s->pcs, frames, n * sizeof(s->pcs[0]));
+	s->seqs[e->slot] = e->seq;
+	return ret;
+}
+
+/* The frames told, and if there is a copy of the stack, those found in it. */
+static size_t walk(struct session *s, const struct probe_event *e, enum unwind_end *why)
+{
+	size_t n = e->nframes;
+
+	memcpy(s->pcs, e->frames, n * sizeof(s->pcs[0]));
 	*why = UNWIND_END_ROOT;
-	if (a->h.flags & WIRE_F_WALKED)
+	if (e->flags & WIRE_F_WALKED)
 		return n;
 	struct stack_copy stack = {
-		.addr = a->regs.sp,
-		.bytes = (const uint8_t *)(frames + n),
-		.len = a->stack_bytes,
+		.addr = e->regs->sp,
+		.bytes = e->stack,
+		.len = e->stack_bytes,
 	};
-	return n + unwinder_walk(s->unwinder, &a->regs, &stack, s->pcs + n,
+	return n + unwinder_walk(s->unwinder, e->regs, &stack, s->pcs + n,
 				 ARRAY_SIZE(s->pcs) - n, why);
 }
 
-static void on_alloc(struct session *s, const struct wire_alloc *a)
+static void on_alloc(struct session *s, const struct probe_event *e)
 {
 	enum unwind_end why = UNWIND_END_BAD;
-	size_t n = walk(s, a, &why);
+	size_t n = walk(s, e, &why), keep = e->keep;
 
-	if (why != UNWIND_END_ROOT && refresh_after_miss(s, n))
-		n = walk(s, a, &why);
-	if (!(a->h.flags & WIRE_F_WALKED))
+	if (!follows(s, e)) {
+		why = UNWIND_END_LOST;
+		keep = 0;
+		s->resync = true;
+	} else if (why != UNWIND_END_ROOT && refresh_after_miss(s, n)) {
+		n = walk(s, e, &why);
+	}
+	if (!(e->flags & WIRE_F_WALKED))
 		s->taught += s->probe->ops->teach(s->probe, s->pcs, n, wire_rule_of, s);
 	for (size_t i = 0; i < n; i++)
 		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
-	recorder_stack(s->recorder, s->addrs, n);
 	s->allocs++;
 	s->stacks++;
 	s->ends[why]++;
 	if (why == UNWIND_END_ROOT)
 		s->stacks_complete++;
-	heap_alloc(s->heap, a->addr, a->size, a->rate, ticks_to_ns(&s->clock, a->h.tsc), a->h.slot,
-		   s->addrs, n, why);
+	heap_alloc(s->heap, e->addr, e->size, e->rate, ticks_to_ns(&s->clock, e->tsc), e->slot,
+		   &(struct heap_stack){ .addrs = s->addrs, .n = n, .keep = keep, .why = why });
+	if (s->recorder)
+		recorder_stack(s->recorder, s->addrs,
+			       heap_last_stack(s->heap, e->slot, s->addrs, ARRAY_SIZE(s->addrs)));
 }
 
-static void on_event(void *ctx, const struct wire_head *event)
+static void on_event(void *ctx, const struct probe_event *e)
 {
 	struct session *s = ctx;
-	const struct wire_free *f = (const struct wire_free *)event;
 
 	s->events++;
-	switch (event->kind) {
+	switch (e->kind) {
 	case WIRE_ALLOC:
-		on_alloc(s, (const struct wire_alloc *)event);
+		on_alloc(s, e);
 		break;
 	case WIRE_FREE:
-		heap_free(s->heap, f->addr, ticks_to_ns(&s->clock, event->tsc), event->slot,
-			  event->flags & WIRE_F_REALLOC);
+		heap_free(s->heap, e->addr, ticks_to_ns(&s->clock, e->tsc), e->slot,
+			  e->flags & WIRE_F_REALLOC);
 		break;
 	case WIRE_UNFREE:
-		heap_unfree(s->heap, f->addr, event->slot);
+		heap_unfree(s->heap, e->addr, e->slot);
+		break;
+	case WIRE_VOID:
 		break;
 	}
 }
@@ -212,7 +230,11 @@ static size_t drain(struct session *s, bool last)
 {
 	if (!s->placed)
 		return 0;
-	return s->probe->ops->drain(s->probe, s->target, last, on_event, s);
+	size_t n = s->probe->ops->drain(s->probe, s->target, last, on_event, s);
+	if (s->resync)
+		s->probe->ops->resync(s->probe);
+	s->resync = false;
+	return n;
 }
 
 /* ---- getting in ---- */

@@ -362,7 +362,7 @@ static struct err *build_traces(struct reader *r)
 			if (n < TREE_MAX_DEPTH)
 				stack[n++] = r->frames[l];
 		}
-		nodes[i] = tree_insert(r->tree, stack, n, 0);
+		nodes[i] = tree_insert(r->tree, NULL, 0, stack, n);
 		if (tree_count(r->tree) > PPROF_MAX_NODES)
 			return err_new(ERR_BAD_INPUT, "more than %u different frames",
 				       PPROF_MAX_NODES);

@@ -35,7 +35,7 @@ struct heap {
 	struct traces traces;
 	struct live live;
 	struct weights weights;
-	uint32_t hints[WIRE_SLOTS];	/* the node the thread's last stack got */
+	struct tree_path paths[WIRE_SLOTS + 1];	/* of the thread's last stack; one for no thread at all */
 	struct undo undo[WIRE_SLOTS];
 	uint64_t now;			/* newest time seen */
 	uint64_t lost_frees, untracked;
@@ -46,7 +46,6 @@ struct heap {
 	double point_step;		/* seconds between points; doubles when they are full */
 	struct { double time; uint64_t live; } trend[TREND_VALUES];
 	size_t ntrend;			/* values ever put; ring */
-	uint64_t stack[TREE_MAX_DEPTH];	/* scratch */
 };
 
 struct heap *heap_create(const struct heap_config *config)
@@ -59,7 +58,7 @@ struct heap *heap_create(const struct heap_config *config)
 	if (max_traces > UINT32_MAX / 32)
 		max_traces = UINT32_MAX / 32;
 	heap->tree = tree_create();
-	heap->merged_node = tree_insert(heap->tree, &merged, 1, 0);
+	heap->merged_node = tree_insert(heap->tree, NULL, 0, &merged, 1);
 	heap->max_nodes = max_traces * HEAP_NODES_PER_TRACE;
 	traces_init(&heap->traces, max_traces);
 	live_init(&heap->live, max_live);
@@ -72,6 +71,8 @@ void heap_destroy(struct heap *heap)
 {
 	if (!heap)
 		return;
+	for (size_t i = 0; i < ARRAY_SIZE(heap->paths); i++)
+		tree_path_deinit(&heap->paths[i]);
 	tree_destroy(heap->tree);
 	traces_deinit(&heap->traces);
 	live_deinit(&heap->live);
@@ -98,34 +99,54 @@ static bool block_end(struct heap *heap, const struct live_block *block, uint64_
 	return temp;
 }
 
-/* The trace of a stack; with a pseudo frame outside if it isn't complete. */
-static uint32_t trace_of_stack(struct heap *heap, const uint64_t *addrs, size_t n, int why,
-			       uint32_t slot)
+static uint32_t node_of(struct heap *heap, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n)
 {
-	uint32_t hint = slot < WIRE_SLOTS ? heap->hints[slot] : 0;
+	if (tree_count(heap->tree) < heap->max_nodes)
+		return tree_insert(heap->tree, path, keep, addrs, n);
+	return tree_find(heap->tree, path, keep, addrs, n);
+}
 
-	if (n > TREE_MAX_DEPTH - 1) {
+static inline size_t path_of(uint32_t slot)
+{
+	return slot < WIRE_SLOTS ? slot : WIRE_SLOTS;
+}
+
+/* The node of a stack, TREE_NONE if there may be no more; with a pseudo frame outside if it isn't complete. */
+static uint32_t node_of_stack(struct heap *heap, const struct heap_stack *stack, uint32_t slot)
+{
+	struct tree_path *path = &heap->paths[path_of(slot)];
+	size_t n = stack->n, keep = stack->keep;
+	int why = stack->why;
+
+	if (keep + n > TREE_MAX_DEPTH - 1) {
 		n = TREE_MAX_DEPTH - 1;
+		keep = 0;
 		why = UNWIND_END_DEPTH;
 	}
 	if (why < 0 || why >= UNWIND_END_COUNT)
 		why = UNWIND_END_BAD;
 	if (why != UNWIND_END_ROOT) {
-		if (n)
-			memcpy(heap->stack, addrs, n * sizeof(*addrs));
-		heap->stack[n++] = frame_addr(0, 1 + (uint64_t)why);
-		addrs = heap->stack;
+		/* the pseudo frame first, and the known ones within it */
+		const uint64_t end = frame_addr(0, 1 + (uint64_t)why);
+		node_of(heap, path, 0, &end, 1);
+		keep = 1;
 	}
-	uint32_t node;
-	if (tree_count(heap->tree) < heap->max_nodes)
-		node = tree_insert(heap->tree, addrs, n, hint);
-	else
-		node = tree_find(heap->tree, addrs, n, hint);
-	if (node == TREE_NONE)
-		return traces_merged(&heap->traces, heap->merged_node);
-	if (slot < WIRE_SLOTS)
-		heap->hints[slot] = node;
-	return traces_of_node(&heap->traces, node, heap->merged_node);
+	return node_of(heap, path, keep, stack->addrs, n);
+}
+
+size_t heap_last_stack(const struct heap *heap, uint32_t slot, uint64_t *ret, size_t max)
+{
+	const struct tree_path *path = &heap->paths[path_of(slot)];
+	size_t n = 0;
+
+	for (uint32_t i = path->n; i-- > 0 && n < max; ) {
+		if (path->ids[i] == TREE_NONE)
+			continue;
+		uint64_t addr = tree_get(heap->tree, path->ids[i]).addr;
+		if (frame_module(addr) || frame_vaddr(addr) > FRAME_PSEUDO_MAX)
+			ret[n++] = addr;
+	}
+	return n;
 }
 
 static void see(struct heap *heap, uint64_t time, uint32_t slot)
@@ -137,8 +158,11 @@ static void see(struct heap *heap, uint64_t time, uint32_t slot)
 }
 
 void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
-		uint32_t slot, const uint64_t *addrs, size_t n, int why)
+		uint32_t slot, const struct heap_stack *stack)
 {
+	/* whatever becomes of the block: the thread's next stack may build on this one */
+	uint32_t node = node_of_stack(heap, stack, slot);
+
 	see(heap, time, slot);
 	if (!addr)
 		return;
@@ -157,7 +181,8 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 		.addr = addr,
 		.size = size,
 		.time = time,
-		.trace = trace_of_stack(heap, addrs, n, why, slot),
+		.trace = node == TREE_NONE ? traces_merged(&heap->traces, heap->merged_node)
+			: traces_of_node(&heap->traces, node, heap->merged_node),
 		.rate = weights_rate(&heap->weights, rate),
 		.slot = (uint16_t)slot,
 	};

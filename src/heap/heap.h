@@ -41,13 +41,25 @@ struct heap *heap_create(const struct heap_config *config);
 void heap_destroy(struct heap *heap);	/* published views stay valid until unref'ed */
 
 /*
- * One allocation. addrs: frame_addr() values innermost first (at most n), `complete` false if the
- * stack's outer end is missing because of `why` (an unwind_end value). slot: the thread's slot
- * index, for the per-thread hint. time: ns since the start. rate: as in wire_alloc. A live block
- * already at `addr` was freed unseen: it is ended first (counted in view_totals.lost_frees).
+ * An allocation's stack: the `keep` outermost frames of the slot's stack before, and within them
+ * `n` frames, frame_addr() values, innermost first. `why`, an unwind_end value, tells whether its
+ * outer end is missing.
+ */
+struct heap_stack {
+	const uint64_t *addrs;
+	size_t n, keep;
+	int why;
+};
+
+/*
+ * One allocation. slot: the thread's slot index. time: ns since the start. rate: as in probe_event. A live
+ * block already at `addr` was freed unseen: it is ended first (counted in view_totals.lost_frees).
  */
 void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
-		uint32_t slot, const uint64_t *addrs, size_t n, int why);
+		uint32_t slot, const struct heap_stack *stack);
+
+/* The frames of the slot's last stack, innermost first, at most max; without what isn't known. */
+size_t heap_last_stack(const struct heap *heap, uint32_t slot, uint64_t *ret, size_t max);
 
 /* One free; unknown addresses are ignored (unsampled or older blocks). by_realloc: keep what is
  * needed to undo it for this slot until the slot's next event. */

@@ -29,20 +29,6 @@ struct chunk {
 	uint16_t *depths;
 };
 
-/*
- * The way to a node that was found lately. A thread's next stack mostly shares its outer frames
- * with the one before; comparing these with memory that lies in one piece is several times as
- * fast as walking the same nodes again, each of whose loads waits for the one before.
- */
-#define PATHS 16
-#define PATH_MAX 256		/* outermost frames kept */
-struct path {
-	uint32_t leaf;		/* node it led to: what hints are compared with; 0: unused */
-	uint32_t n;
-	uint64_t addrs[PATH_MAX];	/* outermost first */
-	uint32_t ids[PATH_MAX];
-};
-
 struct tree {
 	int refs;
 	bool last_lookup;
@@ -51,8 +37,6 @@ struct tree {
 	uint32_t *slots;	/* hash: node ids, 0 empty (the root is never looked up) */
 	uint32_t nslots;	/* power of two */
 	struct tree_stats stats;
-	struct path paths[PATHS];
-	unsigned next_path;	/* the one to be given up next */
 };
 
 /* Chunk k holds the ids from 2^(k + FIRST_LOG2) - 2^FIRST_LOG2 on, as many as its size. */
@@ -178,27 +162,6 @@ void tree_set_last_lookup(struct tree *tree, bool on)
 	tree->last_lookup = on;
 }
 
-/* The path to the hint if it is kept; *ret_common frames, from the outermost on, are the stack's too. */
-static struct path *path_find(struct tree *tree, const uint64_t *addrs, size_t n, uint32_t hint,
-			      size_t *ret_common)
-{
-	struct path *path = NULL;
-	size_t common = 0;
-
-	for (unsigned k = 0; k < PATHS && !path; k++)
-		if (tree->paths[k].leaf == hint)
-			path = &tree->paths[k];
-	if (path) {
-		size_t most = n < path->n ? n : path->n;
-		while (common < most && path->addrs[common] == addrs[n - 1 - common])
-			common++;
-	} else {
-		path = &tree->paths[tree->next_path++ % PATHS];
-	}
-	*ret_common = common;
-	return path;
-}
-
 /* One frame inwards: the child of `id` at addr; TREE_NONE if it isn't there and not to be added. */
 static inline uint32_t step(struct tree *tree, uint32_t id, uint64_t addr, size_t depth, bool add)
 {
@@ -234,49 +197,59 @@ static inline uint32_t step(struct tree *tree, uint32_t id, uint64_t addr, size_
 	return found;
 }
 
-static uint32_t lookup(struct tree *tree, const uint64_t *addrs, size_t n, uint32_t hint, bool add)
+void tree_path_deinit(struct tree_path *path)
 {
-	struct path *path = NULL;
-	uint32_t id = 0;
-	size_t done = 0;
+	free(path->ids);
+	*path = (struct tree_path){ 0 };
+}
 
-	if (n > TREE_MAX_DEPTH)
-		n = TREE_MAX_DEPTH;
-	tree->stats.steps += n;
-	if (tree->last_lookup && hint) {
-		path = path_find(tree, addrs, n, hint, &done);
-		if (done)
-			id = path->ids[done - 1];
-		tree->stats.last_hits += done;
-	}
-	for (; done < n; done++) {
-		uint64_t addr = addrs[n - 1 - done];
-		id = step(tree, id, addr, done + 1, add);
-		if (id == TREE_NONE) {
-			if (path)
-				path->leaf = path->n = 0;
-			return TREE_NONE;
-		}
-		if (path && done < PATH_MAX) {
-			path->addrs[done] = addr;
-			path->ids[done] = id;
-		}
-	}
+static void path_room(struct tree_path *path, size_t n)
+{
+	if (n <= path->cap)
+		return;
+	path->cap = (uint32_t)(n < 32 ? 32 : n + n / 2);
+	path->ids = xreallocarray(path->ids, path->cap, sizeof(*path->ids));
+}
+
+static inline uint32_t lookup(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs,
+			      size_t n, bool add)
+{
+	uint32_t id = 0;
+
+	if (!path)
+		keep = 0;
+	else if (keep > path->n)
+		keep = path->n;
+	if (n > TREE_MAX_DEPTH - keep)
+		n = TREE_MAX_DEPTH - keep;
+	tree->stats.steps += keep + n;
+	tree->stats.last_hits += keep;
+	if (keep)
+		id = path->ids[keep - 1];
 	if (path) {
-		path->leaf = id;
-		path->n = (uint32_t)(n < PATH_MAX ? n : PATH_MAX);
+		path_room(path, keep + n);
+		path->n = (uint32_t)(keep + n);
+	}
+	for (size_t depth = keep + 1; n > 0; depth++) {
+		/* below a frame that isn't there nothing is */
+		if (id != TREE_NONE)
+			id = step(tree, id, addrs[--n], depth, add);
+		else
+			n--;
+		if (path)
+			path->ids[depth - 1] = id;
 	}
 	return id;
 }
 
-uint32_t tree_insert(struct tree *tree, const uint64_t *addrs, size_t n, uint32_t hint)
+uint32_t tree_insert(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n)
 {
-	return lookup(tree, addrs, n, hint, true);
+	return lookup(tree, path, keep, addrs, n, true);
 }
 
-uint32_t tree_find(struct tree *tree, const uint64_t *addrs, size_t n, uint32_t hint)
+uint32_t tree_find(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n)
 {
-	return lookup(tree, addrs, n, hint, false);
+	return lookup(tree, path, keep, addrs, n, false);
 }
 
 uint32_t tree_count(const struct tree *tree)

@@ -47,8 +47,8 @@ struct tree_node {
 };
 
 struct tree_stats {
-	uint64_t steps;		/* frames looked up */
-	uint64_t last_hits;	/* answered by the last-lookup cache (a hint that held counts too) */
+	uint64_t steps;		/* frames of the stacks */
+	uint64_t last_hits;	/* answered by the last-lookup cache, or kept from the thread's last stack */
 	uint64_t hash_hits;	/* found in the hash */
 	uint64_t added;		/* new nodes */
 	uint64_t bytes;		/* memory held */
@@ -66,16 +66,25 @@ void tree_unref(const struct tree *tree);
 void tree_set_last_lookup(struct tree *tree, bool on);
 
 /*
- * The node of a stack: addrs[0] innermost .. addrs[n-1] outermost. With n = 0 the root. A hint,
- * the node the same thread's last stack got (0: none), lets the outer frames that the two share be
- * recognised by comparing them with a copy of that stack (the last 16 are kept); it never changes the
- * result.
+ * The way to the node of a thread's last stack, outermost frame first: what the next one shares
+ * with it isn't looked up again. {0} is an empty one; 4 bytes a frame. The writer's.
  */
-uint32_t tree_insert(struct tree *tree, const uint64_t *addrs, size_t n, uint32_t hint);
+struct tree_path {
+	uint32_t *ids;
+	uint32_t n, cap;
+};
+void tree_path_deinit(struct tree_path *path);
+
+/*
+ * The node of a stack: the `keep` outermost frames of the path (cut to its length), and within them
+ * addrs[n - 1] .. addrs[0], the innermost. With no frames the root. The path becomes that of this
+ * stack; NULL: none is kept, keep is 0.
+ */
+uint32_t tree_insert(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n);
 
 /* The same without adding anything: TREE_NONE if the stack isn't there. */
 #define TREE_NONE UINT32_MAX
-uint32_t tree_find(struct tree *tree, const uint64_t *addrs, size_t n, uint32_t hint);
+uint32_t tree_find(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n);
 
 /* Frames of a stack that are kept; of longer ones the outermost are cut off. */
 #define TREE_MAX_DEPTH 4096u

@@ -69,7 +69,13 @@ static struct err *renew(struct probe *p, struct target *t)
 	if (!a->state)
 		return NULL;
 	a->lease = now + 2 * agent_ticks_per_second(a);
-	struct err *err = target_write(t, CTL(a, lease), &a->lease, sizeof(a->lease));
+	/* An agent that has found the lease over has switched itself off: both in one write. */
+	struct {
+		uint32_t active;
+		uint64_t lease;
+	} __attribute__((packed)) on = { a->active, a->lease };
+	_Static_assert(offsetof(struct wire_ctl, lease) == offsetof(struct wire_ctl, active) + 4, "neighbours");
+	struct err *err = target_write(t, CTL(a, active), &on, sizeof(on));
 	if (!err && now > old)
 		err = wake_slots(a, t);
 	return err;
@@ -117,15 +123,15 @@ static struct err *set_active(struct probe *p, struct target *t, bool active)
 
 /* ---- stack bounds ---- */
 
-static void ask(struct agent *a, const struct wire_alloc *e)
+static void ask(struct agent *a, const struct probe_event *e)
 {
 	if (a->nasked == ASK_MAX)
 		return;
 	for (size_t i = 0; i < a->nasked; i++)
-		if (a->asked[i].slot == e->h.slot)
+		if (a->asked[i].slot == e->slot)
 			return;
 	VEC_GROW(a->asked, a->nasked, a->asked_cap);
-	a->asked[a->nasked++] = (struct asked){ e->h.slot, e->regs.sp };
+	a->asked[a->nasked++] = (struct asked){ e->slot, e->regs->sp };
 }
 
 struct lookup {
@@ -192,19 +198,19 @@ struct handing {
 	void *ctx;
 };
 
-static void hand_over(void *ctx, const struct wire_head *h)
+static void hand_over(void *ctx, const struct probe_event *e)
 {
 	struct handing *g = ctx;
 
-	if (h->kind == WIRE_ALLOC) {
-		bool walked = h->flags & WIRE_F_WALKED;
+	if (e->kind == WIRE_ALLOC) {
+		bool walked = e->flags & WIRE_F_WALKED;
 
 		g->a->walked += walked;
 		g->a->copied += !walked;
-		if (!walked && h->flags & WIRE_F_NO_BOUNDS)
-			ask(g->a, (const struct wire_alloc *)h);
+		if (!walked && e->flags & WIRE_F_NO_BOUNDS)
+			ask(g->a, e);
 	}
-	g->fn(g->ctx, h);
+	g->fn(g->ctx, e);
 }
 
 /* Bring the bytes [tail, head) of a private ring here, at their places. */
@@ -364,6 +370,7 @@ static const struct probe_ops agent_ops = {
 	.drain = drain,
 	.stats = stats,
 	.teach = agent_teach,
+	.resync = agent_resync,
 	.reteach = agent_reteach,
 	.remove = agent_remove,
 	.verify = agent_verify,

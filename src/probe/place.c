@@ -46,6 +46,12 @@
 #define PAGE 4096ull
 #define REACH ((2ull << 30) - (64 << 10))
 #define GAP_TRIES 16
+/*
+ * Up to that many threads don't meet at a ring's head. One holds 30,000 exact events and more; what
+ * isn't written to takes no memory.
+ */
+#define NRINGS 32u
+#define RING_BYTES (1u << 20)
 #define TSC_LEARN_NS 5000000ull		/* the TSC's rate is learnt over no less */
 
 extern const uint8_t agent_blob[] __attribute__((visibility("hidden")));
@@ -226,10 +232,10 @@ static struct err *map_memfd(struct agent *a, struct target *t)
 
 static struct err *map_rings(struct agent *a, struct target *t)
 {
-	a->nrings = a->config.exact ? 8 : 4;
-	a->ring_bytes = a->config.exact ? 4u << 20 : 2u << 20;
+	a->nrings = NRINGS;
+	a->ring_bytes = RING_BYTES;
 	a->ring_stride = a->ring_bytes + PAGE;
-	uint64_t rings = a->nrings * a->ring_stride;
+	uint64_t rings = a->nrings * a->ring_stride + page_up(sizeof(struct wire_tags));
 	a->rings_bytes = rings + page_up(sizeof(struct wire_rules));
 	struct err *err = NULL;
 	if (!a->config.no_memfd) {
@@ -250,7 +256,7 @@ static struct err *map_rings(struct agent *a, struct target *t)
 	/* Without rules: writing them from outside isn't one store. Every event copies its stack. */
 	a->rings_bytes = rings;
 	a->copy = xmalloc(a->ring_bytes);
-	return map_anonymous(t, "mmap", 0, a->rings_bytes, PROT_READ | PROT_WRITE, 0, &a->rings);
+	return map_anonymous(t, "mmap", 0, a->rings_bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE, &a->rings);
 }
 
 /* ---- islands ---- */
@@ -372,7 +378,8 @@ static struct err *write_islands(struct agent *a, struct target *t)
 		head.ring_stride = a->ring_stride;
 		head.nonce = a->nonce;
 		head.nrings = a->nrings;
-		head.rules = a->rules ? a->rings + a->nrings * a->ring_stride : 0;
+		head.tags = a->rings + a->nrings * a->ring_stride;
+		head.rules = a->rules ? head.tags + page_up(sizeof(struct wire_tags)) : 0;
 		memcpy(is->image, &head, sizeof(head));
 		struct err *err = target_write_text(t, is->addr, is->image, is->bytes);
 		if (err)
@@ -533,8 +540,7 @@ struct err *agent_place(struct probe *p, struct target *t)
 	if (!err)
 		err = patch_text(a, t);
 	if (!err) {
-		const struct ring_reader_config config = { a->nrings, a->ring_bytes, a->nonce,
-							   (uint32_t)a->probe.nhooks };
+		const struct ring_reader_config config = { a->nrings, a->ring_bytes, a->nonce };
 		a->reader = ring_reader_create(&config);
 		return NULL;
 	}

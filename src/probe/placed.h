@@ -124,6 +124,7 @@ struct err *agent_call(struct target *t, const char *what, long nr, const uint64
 
 /* teach.c */
 size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
+void agent_resync(struct probe *p);
 void agent_reteach(struct probe *p, probe_rule_fn rule, void *ctx);
 
 /* remove.c */

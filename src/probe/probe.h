@@ -50,9 +50,30 @@ struct probe_stats {
 	bool free_all;		/* frees are not filtered */
 };
 
-/* An event handed over: points into the probe's buffer, valid during the call only; every length
- * in it has been checked. */
-typedef void (*probe_event_fn)(void *ctx, const struct wire_head *event);
+/*
+ * An event as it is handed over, decoded from its record (wire.h); every length in it has been
+ * checked. Pointers lead into the probe's buffer and are valid during the call only.
+ */
+struct probe_event {
+	enum wire_kind kind;
+	unsigned flags;			/* enum wire_flags */
+	uint32_t slot;			/* < WIRE_SLOTS */
+	uint64_t tsc;
+	uint64_t addr;			/* of the block */
+	/* WIRE_ALLOC only */
+	uint64_t size;			/* bytes asked for */
+	uint64_t rate;			/* mean bytes between samples it was drawn with; 1: exact */
+	uint32_t nframes;		/* return addresses, innermost first; WALKED: all that differ from */
+	const uint64_t *frames;		/* the slot's stack before, of which the */
+	uint32_t keep;			/* outermost ones come behind them, provided that one's seq */
+	uint8_t seq;			/* was one less than this one's */
+	/* unless WALKED: the frame after those, and a copy of the stack from regs->sp on */
+	const struct wire_regs *regs;
+	const uint8_t *stack;
+	uint32_t stack_bytes;
+};
+
+typedef void (*probe_event_fn)(void *ctx, const struct probe_event *event);
 
 /* The rule for a return address in the agent's words, 0 if it has none; see unwind/. */
 typedef uint32_t (*probe_rule_fn)(void *ctx, uint64_t pc);
@@ -81,6 +102,11 @@ struct probe_ops {
 	 * their rules, so that next time it can. Cheap for those known. Returns how many were new.
 	 */
 	size_t (*teach)(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
+	/*
+	 * An event told a difference to a stack that was never handed over: all threads shall tell
+	 * their whole stacks again. As cheap as not to be minded now and then.
+	 */
+	void (*resync)(struct probe *p);
 	/* The modules have changed: take back what isn't so any more. */
 	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*

@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 
-#define RECORD_MAX (sizeof(struct wire_alloc) + WIRE_MAX_FRAMES * 8 + WIRE_MAX_STACK)
 #define HELD_MAX (128u << 20)	/* bytes kept for later at most; beyond that order gives way */
 #define RUNS_MAX 4096u
 
@@ -97,6 +96,20 @@ static uint8_t *batch_room(struct batch *b, size_t size)
 	return b->bytes + b->len;
 }
 
+/* memcpy for records, nearly all of which have three or four words. */
+static inline void copy_words(void *to, const void *from, size_t n)
+{
+	uint64_t *t = to;
+	const uint64_t *f = from;
+
+	if (n > 8) {
+		memcpy(to, from, n * 8);
+		return;
+	}
+	for (; n; n--)
+		*t++ = *f++;
+}
+
 static void batch_add(struct batch *b, uint64_t tsc, size_t size)
 {
 	VEC_GROW(b->entries, b->n, b->entry_cap);
@@ -132,27 +145,64 @@ uint64_t ring_reader_bad(const struct ring_reader *r)
 	return r->bad;
 }
 
-/* The copy of a record of `size` bytes: is it what its kind says? */
-static bool record_valid(const struct ring_reader *r, const struct wire_head *h, size_t size)
+/* What follows a wire_alloc, one piece after the other; NULL once it would end behind `end`. */
+static const uint64_t *take(const uint64_t **at, const uint64_t *end, size_t words)
 {
-	if (size < sizeof(*h) || h->slot >= WIRE_SLOTS)
-		return false;
-	if (h->kind == WIRE_VOID)
-		return true;
-	if (h->kind == WIRE_FREE || h->kind == WIRE_UNFREE)
-		return size >= sizeof(struct wire_free);
-	if (h->kind != WIRE_ALLOC || size < offsetof(struct wire_alloc, regs))
-		return false;
+	const uint64_t *ret = *at;
 
-	const struct wire_alloc *a = (const struct wire_alloc *)h;
-	if (h->flags & WIRE_F_WALKED)
-		return a->nframes && a->nframes <= WIRE_MAX_FRAMES && !a->stack_bytes &&
-		       a->hook < r->config.nhooks && offsetof(struct wire_alloc, regs) + a->nframes * 8u <= size;
-	if (size < sizeof(*a))
+	if (!ret || words > (size_t)(end - ret)) {
+		*at = NULL;
+		return NULL;
+	}
+	*at = ret + words;
+	return ret;
+}
+
+static bool decode_alloc(const struct wire_alloc *a, const uint64_t *end, struct probe_event *e)
+{
+	const uint64_t *at = (const uint64_t *)(a + 1), *word;
+
+	e->size = a->size;
+	e->rate = 1;
+	e->seq = (uint8_t)(a->stack >> 24);
+	e->keep = a->stack >> WIRE_STACK_BITS & WIRE_STACK_MAX;
+	e->nframes = a->stack & WIRE_STACK_MAX;
+	if (e->nframes + e->keep > WIRE_MAX_FRAMES)
 		return false;
-	if (a->nframes > WIRE_MAX_FRAMES || a->stack_bytes > WIRE_MAX_STACK || a->hook >= r->config.nhooks)
+	if (e->flags & WIRE_F_LARGE && (word = take(&at, end, 1)))
+		e->size = *word;
+	if (e->flags & WIRE_F_RATE && (word = take(&at, end, 1)))
+		e->rate = *word;
+	e->regs = NULL;
+	e->stack = NULL;
+	e->stack_bytes = 0;
+	e->frames = take(&at, end, e->nframes);
+	if (e->flags & WIRE_F_WALKED)
+		return at && e->nframes + e->keep > 0;
+	const struct wire_copy *copy = (const struct wire_copy *)take(&at, end, sizeof(*copy) / 8);
+	if (!copy || e->keep || copy->bytes > WIRE_MAX_STACK || copy->bytes & 7)
 		return false;
-	return sizeof(*a) + a->nframes * 8u + ((a->stack_bytes + 7u) & ~7u) <= size;
+	e->regs = &copy->regs;
+	e->stack_bytes = (uint32_t)copy->bytes;
+	e->stack = (const uint8_t *)take(&at, end, copy->bytes / 8);
+	return e->stack;
+}
+
+bool ring_decode(const struct wire_head *h, struct probe_event *e)
+{
+	size_t size = h->word & WIRE_SIZE_MASK;
+
+	e->kind = (enum wire_kind)wire_kind(h->word);
+	e->flags = wire_flags(h->word);
+	e->slot = h->addr_slot & 0xffff;
+	e->tsc = h->tsc;
+	e->addr = h->addr_slot >> 16;
+	if (e->slot >= WIRE_SLOTS)
+		return false;
+	if (e->kind == WIRE_FREE || e->kind == WIRE_UNFREE)
+		return true;
+	return e->kind == WIRE_ALLOC && size >= sizeof(struct wire_alloc) &&
+	       decode_alloc((const struct wire_alloc *)h, (const uint64_t *)((const uint8_t *)h + size), e);
 }
 
 static uint64_t load_word(const struct ring_reader *r, const uint8_t *data, uint64_t pos)
@@ -177,7 +227,7 @@ static uint64_t record_size(const struct ring_reader *r, uint64_t word, uint64_t
 		return 0;
 	if (word & WIRE_PAD)
 		return size == room ? size : 0;
-	return size <= RECORD_MAX ? size : 0;
+	return size >= sizeof(struct wire_head) ? size : 0;
 }
 
 /*
@@ -253,15 +303,11 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 			pos = head;
 			break;
 		}
-		if (!(word & WIRE_PAD)) {
-			uint8_t *copy = batch_room(&r->now, size);
-			memcpy(copy, data + (pos & (r->config.ring_bytes - 1)), size);
-			struct wire_head *h = (struct wire_head *)copy;
+		if (!(word & WIRE_PAD) && wire_kind(word) != WIRE_VOID) {
+			struct wire_head *h = (struct wire_head *)batch_room(&r->now, size);
+			copy_words(h, data + (pos & (r->config.ring_bytes - 1)), size / 8);
 			h->word = word;
-			if (size < sizeof(*h) || !record_valid(r, h, size))
-				r->bad++;
-			else if (h->kind != WIRE_VOID)
-				batch_add(&r->now, h->tsc, size);
+			batch_add(&r->now, h->tsc, size);
 		}
 		pos += size;
 	}
@@ -347,6 +393,31 @@ static uint64_t horizon(const struct ring_reader *r)
 	return t;
 }
 
+/* One event, in its turn: handed over, or held. Returns how many were handed over. */
+static size_t take_event(struct ring_reader *r, const struct entry *entry, uint64_t tsc, uint64_t until,
+			 probe_event_fn fn, void *ctx)
+{
+	const struct wire_head *h = (const struct wire_head *)(r->now.bytes + entry->off);
+	struct probe_event e;
+
+	if (entry->tsc > tsc) {
+		r->bad++;
+		return 0;
+	}
+	if (entry->tsc > until) {
+		size_t size = h->word & WIRE_SIZE_MASK;
+		memcpy(batch_room(&r->held, size), h, size);
+		batch_add(&r->held, entry->tsc, size);
+		return 0;
+	}
+	if (!ring_decode(h, &e)) {
+		r->bad++;
+		return 0;
+	}
+	fn(ctx, &e);
+	return 1;
+}
+
 size_t ring_reader_finish(struct ring_reader *r, uint64_t tsc, probe_event_fn fn, void *ctx)
 {
 	uint64_t until = horizon(r);
@@ -356,21 +427,16 @@ size_t ring_reader_finish(struct ring_reader *r, uint64_t tsc, probe_event_fn fn
 	for (size_t i = r->nruns / 2; i-- > 0;)
 		sift_down(r, i);
 	while (r->nruns) {
-		const struct entry *e = &r->now.entries[r->runs[0].next];
-		const struct wire_head *h = (const struct wire_head *)(r->now.bytes + e->off);
+		struct run *run = &r->runs[0];
 
-		if (e->tsc > tsc) {
-			r->bad++;
-		} else if (e->tsc > until) {
-			size_t size = h->word & WIRE_SIZE_MASK;
-			memcpy(batch_room(&r->held, size), h, size);
-			batch_add(&r->held, e->tsc, size);
-		} else {
-			fn(ctx, h);
-			n++;
+		n += take_event(r, &r->now.entries[run->next++], tsc, until, fn, ctx);
+		if (r->nruns == 1) {
+			if (run->next == run->end)
+				r->nruns = 0;
+			continue;
 		}
-		if (++r->runs[0].next == r->runs[0].end)
-			r->runs[0] = r->runs[--r->nruns];
+		if (run->next == run->end)
+			*run = r->runs[--r->nruns];
 		sift_down(r, 0);
 	}
 	r->now.len = 0;

@@ -23,7 +23,6 @@ struct ring_reader_config {
 	uint32_t nrings;	/* power of two, <= WIRE_MAX_RINGS */
 	uint64_t ring_bytes;	/* power of two */
 	uint64_t nonce;
-	uint32_t nhooks;	/* hook indices at or above are bad */
 };
 
 struct ring_reader;
@@ -47,6 +46,9 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 
 /* Hand over; tsc is from after the last read: a later one in an event is a lie. */
 size_t ring_reader_finish(struct ring_reader *r, uint64_t tsc, probe_event_fn fn, void *ctx);
+
+/* A record, all of whose bytes are there and stay as they are: false if it isn't what its kind says. */
+bool ring_decode(const struct wire_head *h, struct probe_event *ret);
 
 /* Records given up because they stayed busy, and malformed ones. */
 uint64_t ring_reader_abandoned(const struct ring_reader *r);

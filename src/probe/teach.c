@@ -52,6 +52,15 @@ size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn
 	return ret;
 }
 
+/* A walk of another generation isn't continued: the next event of each thread tells all its frames. */
+void agent_resync(struct probe *p)
+{
+	struct agent *a = agent_of(p);
+
+	if (a->rules)
+		__atomic_fetch_add(&a->rules->generation, 1, __ATOMIC_RELEASE);
+}
+
 /*
  * The generation goes up after the words have changed: a walk that still saw an old one is kept
  * by the agent under the old generation, and not used again.
@@ -73,5 +82,5 @@ void agent_reteach(struct probe *p, probe_rule_fn rule, void *ctx)
 		changed = true;
 	}
 	if (changed)
-		__atomic_fetch_add(&a->rules->generation, 1, __ATOMIC_RELEASE);
+		agent_resync(p);
 }

@@ -47,6 +47,7 @@ static const char *const end_texts[UNWIND_END_COUNT] = {
 	[UNWIND_END_NO_MODULE] = "code outside of any module",
 	[UNWIND_END_BAD] = "unwind information led astray",
 	[UNWIND_END_DEPTH] = "too deep",
+	[UNWIND_END_LOST] = "an event before this one was lost",
 };
 
 const char *unwind_end_text(enum unwind_end why)

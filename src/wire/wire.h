@@ -8,8 +8,9 @@
  *   state  private anonymous, MADV_WIPEONFORK: wire_ctl, slots[], filter[], walks[]. A forked
  *          child reads zeroes: not active, no tag matches, no slot is claimed.
  *   rings  memfd, shared with heaptop (or private memory read with process_vm_readv where
- *          memfd_create is forbidden): WIRE_RINGS rings, each a wire_ring + data; behind them, if
- *          shared, wire_rules. heaptop alone writes there.
+ *          memfd_create is forbidden): rings, each a wire_ring + data; behind them the tags that
+ *          the filter had no room for (wire_tags), and, if shared, wire_rules. Pages nobody has
+ *          written to take no memory.
  *   island one or more, executable, within +-2 GiB of the modules they serve: a copy of the
  *          agent's code, the hooks' thunks, the relocated instructions, and the addresses of
  *          state and rings (struct wire_island), since after a fork ctl can't be trusted.
@@ -27,7 +28,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_ISLAND_MAGIC 0x706f747061656801ull	/* "\1heaptop", little-endian */
 #define WIRE_CTL_MAGIC 0x6c74637061656801ull
 
@@ -35,10 +36,11 @@
 #define WIRE_SLOT_PROBES 32u		/* slots looked at from there on, at most */
 #define WIRE_SLOTS (WIRE_SLOT_HOMES + WIRE_SLOT_PROBES)	/* so that probing need not wrap */
 #define WIRE_FILTER_BITS 14		/* buckets, log2 */
-#define WIRE_FILTER_WAYS 8u		/* 32-bit tags a bucket */
+#define WIRE_FILTER_WAYS 7u		/* 32-bit tags a bucket; the eighth word is a count */
+#define WIRE_FILTER_WORDS 8u		/* 32-bit words a bucket */
 #define WIRE_MAX_RINGS 64u
 #define WIRE_MAX_STACK (64u << 10)	/* bytes of stack an event copies at most */
-#define WIRE_MAX_FRAMES 256u		/* return addresses an event carries at most */
+#define WIRE_MAX_FRAMES 512u		/* return addresses of a stack walked in the target, at most */
 
 /*
  * Control block, first page of the state mapping. Written by heaptop while the target runs,
@@ -47,11 +49,12 @@
 struct wire_ctl {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t active;	/* 0: record nothing, pass everything through */
+	uint32_t active;	/* 0: record nothing, pass everything through. The agent clears it, too, when
+				 * it finds the lease over; heaptop sets it again with each renewal */
 	uint64_t lease;		/* TSC value after which nothing is recorded: heaptop has gone */
 	uint64_t rate;		/* mean bytes between samples; 0 and 1: every call */
 	uint32_t free_all;	/* 1: the filter isn't asked, every free is recorded. The agent
-				 * sets it too, when a filter bucket overflows. */
+				 * sets it too, when there is no room for a tag anywhere. */
 	uint32_t wait;		/* 1: a full ring is waited for, 0: drop and count */
 	uint32_t pid;		/* the target's pid in its own namespace: for process_vm_readv */
 	uint32_t may_syscall;	/* 1: the agent may call process_vm_readv (copy of a stack whose
@@ -64,10 +67,11 @@ struct wire_ctl {
 	uint64_t seed;		/* for the slots' generators */
 	uint64_t owner_start;	/* heaptop's own start time, as in its /proc/PID/stat, and its */
 	uint32_t owner;		/* pid: does somebody still look after this agent? */
-	uint32_t pad2;
-	/* counters, written by the agent */
+	uint32_t slots_used;	/* written by the agent: number of slots claimed so far */
+	uint64_t pad[4];
+	/* counters, written by the agent: a cache line of their own */
 	uint64_t no_slot;	/* calls not looked at: no slot within reach of the home */
-	uint64_t filter_full;	/* insertions that found their bucket full */
+	uint64_t filter_full;	/* tags that found no room anywhere */
 	uint64_t wrapped;	/* malloc seen calling another hooked malloc: a wrapper */
 };
 
@@ -92,8 +96,9 @@ struct wire_slot {
 	uint64_t waited;	/* TSC ticks spent waiting for room */
 	uint64_t recorded;	/* events committed */
 	uint64_t dropped;	/* allocations lost to a full ring */
-	uint64_t lost;		/* frees lost to a full ring: blocks that look live until their
+	uint32_t lost;		/* frees lost to a full ring: blocks that look live until their
 				 * address is used again */
+	uint32_t ring;		/* its ring, given out in turn */
 	uint64_t nested;	/* calls passed through because they came from inside a hook */
 	uint64_t gap;		/* samples and frees not recorded: lease over */
 	uint64_t moving;	/* inside realloc: the old block, whose nested free isn't counted */
@@ -113,8 +118,12 @@ static inline uint32_t wire_slot_hash(uint64_t tp)
 /*
  * Free filter: exact. A bucket is chosen by WIRE_FILTER_BITS bits above the low four; the tag
  * is all the address bits left (47-bit user addresses, 8-byte granules) + 1, so equal tags in
- * a bucket mean equal addresses. 0 is an empty way. Insert and remove are one 32-bit CAS.
+ * a bucket mean equal addresses. 0 is an empty way. Insert and remove are one 32-bit CAS. The word
+ * after the ways is WIRE_FILTER_MORE plus the number of the bucket's tags that are in wire_tags
+ * for want of room here, or 0: so only frees of such a bucket look there.
  */
+#define WIRE_FILTER_MORE 0x80000000u
+
 static inline uint32_t wire_filter_bucket(uint64_t addr)
 {
 	return (uint32_t)(addr >> 4) & ((1u << WIRE_FILTER_BITS) - 1);
@@ -123,6 +132,41 @@ static inline uint32_t wire_filter_bucket(uint64_t addr)
 static inline uint32_t wire_filter_tag(uint64_t addr)
 {
 	return ((uint32_t)(addr >> (4 + WIRE_FILTER_BITS)) << 1 | (uint32_t)(addr >> 3 & 1)) + 1;
+}
+
+/*
+ * Tags without room in the filter: 2^22 in lines of one cache line. Multiplying by an odd number
+ * permutes the 44 bits of an address in 8-byte granules: the upper ones choose a line, the other 26
+ * are the key. A tag is WIRE_TAG_USED | key << 1 | second: it may lie in its own line or, second, in
+ * the one whose number is that one's xor a function of the key; so it stands for one address.
+ */
+#define WIRE_TAG_LINES_LOG2 18
+#define WIRE_TAG_WAYS 16u
+#define WIRE_TAG_KEY_BITS (44 - WIRE_TAG_LINES_LOG2)
+#define WIRE_TAG_USED 0x80000000u
+_Static_assert(WIRE_TAG_KEY_BITS + 1 <= 31, "a tag has 32 bits");
+
+struct wire_tags {
+	uint32_t tag[1u << WIRE_TAG_LINES_LOG2][WIRE_TAG_WAYS];
+};
+
+static inline uint64_t wire_tag_hash(uint64_t addr)
+{
+	return (addr >> 3) * 0x9e3779b97f4a7c15ull & ((1ull << 44) - 1);
+}
+
+static inline uint32_t wire_tag_line(uint64_t hash, unsigned second)
+{
+	uint32_t line = (uint32_t)(hash >> WIRE_TAG_KEY_BITS);
+	uint32_t key = (uint32_t)hash & ((1u << WIRE_TAG_KEY_BITS) - 1);
+
+	/* odd: never the same line */
+	return second ? line ^ ((key * 0x9e3779b1u >> (32 - WIRE_TAG_LINES_LOG2)) | 1) : line;
+}
+
+static inline uint32_t wire_tag_of(uint64_t hash, unsigned second)
+{
+	return WIRE_TAG_USED | ((uint32_t)hash & ((1u << WIRE_TAG_KEY_BITS) - 1)) << 1 | second;
 }
 
 /*
@@ -223,14 +267,16 @@ struct wire_walk {
 	uint64_t generation;	/* of the rules it was made by */
 	uint32_t n;		/* 0: there is none */
 	uint32_t zero;		/* 1: frame[0] is no frame but the zero word that ended the walk */
-	uint64_t pad[5];
+	uint64_t sent;		/* seq of the walk whose stack the slot's last event told */
+	uint32_t count;		/* events with a stack: wire_alloc.seq */
+	uint32_t pad[7];
 	struct wire_walk_frame frame[WIRE_MAX_FRAMES];
 };
 
 /* Offsets within the state mapping, bytes. */
 #define WIRE_STATE_SLOTS 4096u
 #define WIRE_STATE_FILTER (WIRE_STATE_SLOTS + WIRE_SLOTS * 128u)
-#define WIRE_FILTER_BYTES ((4u * WIRE_FILTER_WAYS) << WIRE_FILTER_BITS)
+#define WIRE_FILTER_BYTES ((4u * WIRE_FILTER_WORDS) << WIRE_FILTER_BITS)
 #define WIRE_STATE_WALKS (WIRE_STATE_FILTER + WIRE_FILTER_BYTES)
 #define WIRE_STATE_BYTES (WIRE_STATE_WALKS + WIRE_SLOTS * (uint64_t)sizeof(struct wire_walk))
 
@@ -267,21 +313,22 @@ struct wire_island {
 	uint32_t code_bytes;	/* this header and the agent's code; thunks follow */
 	uint32_t entry[WIRE_HOOK_KINDS];	/* offsets in the island, by kind of hook */
 	uint64_t rules;		/* address of the wire_rules, 0: there are none */
+	uint64_t tags;		/* address of the wire_tags, 0: there are none */
 };
-_Static_assert(sizeof(struct wire_island) == 120, "agent/entry-*.S lays it out too");
+_Static_assert(sizeof(struct wire_island) == 128, "agent/entry-*.S lays it out too");
 
 /* A hook, in the island: its thunk loads the address of this and jumps to entry[kind]. */
 struct wire_hook {
 	uint64_t original;	/* where the relocated first instructions lie */
 	uint32_t kind;
-	uint32_t index;		/* goes into wire_alloc.hook */
+	uint32_t index;		/* heaptop's number for it */
 };
 
 /*
  * A ring: producers reserve by CAS on head, write, and commit by storing the record's first
  * word; heaptop consumes in order and moves tail. Positions count bytes and never wrap;
  * position p lies at data[p % ring_bytes]. A record never wraps: a WIRE_PAD record fills the
- * rest of the ring. Ring of a slot: slot index % nrings. Allocations leave the last eighth
+ * rest of the ring. A slot keeps to one ring; slots get them in turn. Allocations leave the last eighth
  * of a ring to frees: a lost allocation is a smaller sample, a lost free looks like a leak.
  */
 struct wire_ring {
@@ -293,15 +340,22 @@ struct wire_ring {
 };
 
 /*
- * First word of a record at position p: (tag << 32 | size | flags). tag = wire_tag(p, nonce);
- * a word with another tag is a stale one: nothing there yet. size counts bytes, header
- * included, a multiple of 8. With WIRE_BUSY set it is reserved and being filled; a record that
- * stays busy for more than a second was abandoned (siglongjmp out of a signal handler that
- * interrupted the agent): skip it and count it. WIRE_PAD: nothing but this word is valid.
+ * First word of a record at position p:
+ *
+ *	63..32	wire_tag(p, nonce): a word with another tag is a stale one, nothing is there yet
+ *	31..24	enum wire_flags
+ *	23..20	enum wire_kind
+ *	19..3	bytes / 8, this word included
+ *	1	WIRE_PAD: nothing but this word is valid, the rest of the ring is skipped
+ *	0	WIRE_BUSY: reserved and being filled; a record that stays busy for more than a second
+ *		was abandoned (siglongjmp out of a signal handler that interrupted the agent):
+ *		skip it and count it
  */
 #define WIRE_BUSY 1u
 #define WIRE_PAD 2u
-#define WIRE_SIZE_MASK 0xfffffff8u
+#define WIRE_SIZE_MASK 0xffff8u
+#define WIRE_KIND_SHIFT 20
+#define WIRE_FLAGS_SHIFT 24
 
 static inline uint32_t wire_tag(uint64_t pos, uint64_t nonce)
 {
@@ -310,31 +364,61 @@ static inline uint32_t wire_tag(uint64_t pos, uint64_t nonce)
 
 enum wire_kind {
 	WIRE_ALLOC = 1,	/* wire_alloc: a block came into being */
-	WIRE_FREE,	/* wire_free: free(addr), or the old block of a realloc (flag) */
-	WIRE_UNFREE,	/* wire_free: the realloc that this slot's last WIRE_FREE of addr with
+	WIRE_FREE,	/* wire_head: free(addr), or the old block of a realloc (flag) */
+	WIRE_UNFREE,	/* wire_head: the realloc that this slot's last WIRE_FREE of addr with
 			 * WIRE_F_REALLOC announced has failed: the block still lives */
-	WIRE_VOID,	/* wire_head only: nothing after all */
+	WIRE_VOID,	/* wire_head: nothing after all */
 };
 
 enum wire_flags {
 	WIRE_F_REALLOC = 1,	/* FREE: old block of a realloc; ALLOC: its new block */
 	WIRE_F_CUT = 2,		/* the stack copy ends before the stack does (max_stack) */
 	WIRE_F_NO_BOUNDS = 4,	/* the stack's bounds were unknown: heaptop, please look */
-	WIRE_F_WALKED = 8,	/* the frames are the whole stack, and stand in place of regs */
+	WIRE_F_WALKED = 8,	/* the frames are the rest of the stack; no copy */
+	WIRE_F_LARGE = 16,	/* the size has a word of its own */
+	WIRE_F_RATE = 32,	/* the rate has one; else 1: exact */
 };
 
 struct wire_head {
-	uint64_t word;		/* commit word */
+	uint64_t word;
 	uint64_t tsc;
-	uint32_t slot;
-	uint16_t kind;		/* enum wire_kind */
-	uint16_t flags;
+	uint64_t addr_slot;	/* address of the block << 16 | index of the slot */
 };
 
-struct wire_free {
+static inline unsigned wire_kind(uint64_t word)
+{
+	return (unsigned)(word >> WIRE_KIND_SHIFT) & 15;
+}
+
+static inline unsigned wire_flags(uint64_t word)
+{
+	return (unsigned)(word >> WIRE_FLAGS_SHIFT) & 255;
+}
+
+/*
+ * An allocation, most often all of it: the stack is told by what differs from the one that the slot's event
+ * with a stack before this one has told. What follows, in this order:
+ *
+ *	uint64_t size		if WIRE_F_LARGE
+ *	uint64_t rate		if WIRE_F_RATE: mean bytes between samples it was drawn with
+ *	uint64_t frame[nframes]	return addresses, innermost first
+ *	struct wire_copy	unless WIRE_F_WALKED
+ *
+ * WALKED: nframes new frames, and further out the `keep` outermost ones of the stack before. That
+ * holds only if that event's seq is one less than this one's; else an event was lost.
+ * Otherwise keep is 0 and the copy starts at the frame after those in frame[]. With nframes 0 all registers
+ * are right, else only ip, sp and the frame pointer: a copy begins further out only where
+ * it would otherwise be cut.
+ */
+struct wire_alloc {
 	struct wire_head h;
-	uint64_t addr;
+	uint32_t size;		/* bytes asked for */
+	uint32_t stack;		/* seq << 24 | keep << 12 | nframes */
 };
+#define WIRE_STACK_BITS 12
+#define WIRE_STACK_MAX ((1u << WIRE_STACK_BITS) - 1)
+_Static_assert(WIRE_MAX_FRAMES <= WIRE_STACK_MAX, "keep and nframes fit");
+#define WIRE_LARGE 0xffffffffull	/* sizes from here on have a word of their own */
 
 /*
  * Registers at the call of the allocator, as its caller sees them on return: ip is the return
@@ -346,31 +430,13 @@ struct wire_regs {
 	uint64_t fp, lr;	/* arm64 */
 };
 
-/*
- * An allocation and its stack, in one of three ways:
- *  - WIRE_F_WALKED: return addresses, innermost first, in place of regs: all of them;
- *  - nframes 0: registers at the call and a copy of the stack from there on;
- *  - else, where such a copy would be cut: return addresses of the inner frames, after the
- *    struct, and registers and copy of the stack from the next one on. Of the saved
- *    registers only the frame pointer is right then.
- */
-struct wire_alloc {
-	struct wire_head h;
-	uint64_t addr;
-	uint64_t size;		/* bytes asked for */
-	uint64_t rate;		/* sampling interval this sample was drawn with; <= 1: exact */
-	uint32_t hook;		/* index of the hook, as given by heaptop */
-	uint16_t nframes;	/* return addresses already found, innermost first, after this */
-	uint16_t reserved;
-	uint32_t stack_bytes;	/* copy of the stack from regs.sp on, after the frames; padded
-				 * to a multiple of 8 */
-	uint32_t reserved2;
-	struct wire_regs regs;	/* of the frame after the last of `frames` */
+struct wire_copy {
+	struct wire_regs regs;	/* of the frame after the last of frame[] */
+	uint64_t bytes;		/* of the stack from regs.sp on, a multiple of 8; they follow */
 };
 
-static inline const uint64_t *wire_alloc_frames(const struct wire_alloc *a)
-{
-	return a->h.flags & WIRE_F_WALKED ? (const uint64_t *)&a->regs : (const uint64_t *)(a + 1);
-}
+#define WIRE_RECORD_MAX (sizeof(struct wire_alloc) + 16 + WIRE_MAX_FRAMES * 8 + \
+			 sizeof(struct wire_copy) + WIRE_MAX_STACK)
+_Static_assert(WIRE_RECORD_MAX <= WIRE_SIZE_MASK, "a record's size fits");
 
 #endif

@@ -155,7 +155,8 @@ static void allocate(struct fakeheap *f, size_t i, uint32_t n, uint32_t keep)
 		uint64_t addr = f->addr += 0x10000;
 		if (!met(f, i, s->size))
 			continue;
-		heap_alloc(f->heap, addr, s->size, f->config.rate, now, 0, addrs, depth, 0);
+		heap_alloc(f->heap, addr, s->size, f->config.rate, now, 0,
+			   &(struct heap_stack){ addrs, depth, 0, 0 });
 		if (b >= keep)
 			heap_free(f->heap, addr, now + 1000, 0, false);
 	}

@@ -105,41 +105,38 @@ static void live_add(struct seen *s, uint64_t addr, uint64_t size)
 
 static uint64_t last_freed_size;
 
-static void on_event(void *ctx, const struct wire_head *h)
+static void on_event(void *ctx, const struct probe_event *e)
 {
 	struct seen *s = ctx;
 	uint64_t size;
 
 	s->events++;
-	s->unordered += h->tsc < s->last_tsc;
-	s->last_tsc = h->tsc;
-	if (h->kind == WIRE_ALLOC) {
-		const struct wire_alloc *a = (const struct wire_alloc *)h;
-
-		s->odd += !a->regs.ip || !a->regs.sp || !a->stack_bytes;
-		if (a->size < SIZES) {
-			s->allocs[a->size]++;
-			s->live_of[a->size]++;
+	s->unordered += e->tsc < s->last_tsc;
+	s->last_tsc = e->tsc;
+	if (e->kind == WIRE_ALLOC) {
+		s->odd += !(e->flags & WIRE_F_WALKED) && (!e->regs->ip || !e->regs->sp || !e->stack_bytes);
+		if (e->size < SIZES) {
+			s->allocs[e->size]++;
+			s->live_of[e->size]++;
 		}
-		if (live_remove(s, a->addr, &size)) {
+		if (live_remove(s, e->addr, &size)) {
 			s->double_allocs++;
 			if (size < SIZES)
 				s->live_of[size]--;
 		}
-		live_add(s, a->addr, a->size);
-		s->reallocs += (h->flags & WIRE_F_REALLOC) != 0;
+		live_add(s, e->addr, e->size);
+		s->reallocs += (e->flags & WIRE_F_REALLOC) != 0;
 		return;
 	}
-	const struct wire_free *f = (const struct wire_free *)h;
-	if (h->kind == WIRE_UNFREE) {
+	if (e->kind == WIRE_UNFREE) {
 		s->unfrees++;
-		live_add(s, f->addr, last_freed_size);
+		live_add(s, e->addr, last_freed_size);
 		if (last_freed_size < SIZES)
 			s->live_of[last_freed_size]++;
 		return;
 	}
 	s->frees++;
-	if (live_remove(s, f->addr, &size)) {
+	if (live_remove(s, e->addr, &size)) {
 		if (size < SIZES)
 			s->live_of[size]--;
 		last_freed_size = size;

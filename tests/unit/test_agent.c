@@ -19,6 +19,7 @@
 #include <x86intrin.h>
 
 #include "probe/hook.h"
+#include "probe/ring.h"
 #include "wire/wire.h"
 
 extern const uint8_t agent_blob[], agent_blob_end[];
@@ -87,6 +88,7 @@ static const struct {
 
 static uint8_t *island, *state, *rings;
 static struct wire_rules *rules;
+static struct wire_tags *tags;
 static struct wire_ctl *ctl;
 static uint64_t thunk[H_COUNT];
 static uint64_t read_pos[NRINGS];
@@ -113,6 +115,11 @@ static struct wire_slot *my_slot(void)
 	return NULL;
 }
 
+static const struct wire_walk *slots_walk(void)
+{
+	return (const struct wire_walk *)(state + WIRE_STATE_WALKS) + (my_slot() - slots());
+}
+
 static int setup(void **unused)
 {
 	(void)unused;
@@ -124,6 +131,7 @@ static int setup(void **unused)
 	state = mmap(NULL, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	rings = mmap(NULL, NRINGS * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	rules = mmap(NULL, sizeof(*rules), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tags = mmap(NULL, sizeof(*tags), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(madvise(state, WIRE_STATE_BYTES, MADV_WIPEONFORK), 0);
 	memcpy(island, agent_blob, blob);
 
@@ -138,6 +146,7 @@ static int setup(void **unused)
 	is->nrings = NRINGS;
 	is->nonce = 0x123456789abcdef;
 	is->rules = (uint64_t)rules;
+	is->tags = (uint64_t)tags;
 	ctl = (struct wire_ctl *)state;
 	*ctl = (struct wire_ctl){ .magic = WIRE_CTL_MAGIC, .active = 1, .lease = ~0ull, .rate = 1,
 				  .pid = (uint32_t)getpid(), .may_syscall = 1, .max_stack = 4096, .seed = 42 };
@@ -167,14 +176,16 @@ static int teardown(void **unused)
 	munmap(island, 65536);
 	munmap(state, WIRE_STATE_BYTES);
 	munmap(rules, sizeof(*rules));
+	munmap(tags, sizeof(*tags));
 	munmap(rings, NRINGS * (sizeof(struct wire_ring) + RING_BYTES));
 	return 0;
 }
 
-/* Next committed record of any ring, NULL if there is none. */
-static const struct wire_head *next_event(void)
+/* Next committed record of any ring, NULL if there is none. Valid until the ring comes round. */
+static const struct probe_event *next_event(void)
 {
 	const struct wire_island *is = (const struct wire_island *)island;
+	static __thread struct probe_event e;
 
 	for (unsigned i = 0; i < NRINGS; i++) {
 		struct wire_ring *r = (struct wire_ring *)(rings + i * is->ring_stride);
@@ -187,33 +198,35 @@ static const struct wire_head *next_event(void)
 				break;
 			read_pos[i] += word & WIRE_SIZE_MASK;
 			r->tail = read_pos[i];
-			if (!(word & WIRE_PAD))
-				return (const struct wire_head *)at;
+			if (word & WIRE_PAD || wire_kind(word) == WIRE_VOID)
+				continue;
+			memset(&e, 0, sizeof(e));
+			assert_true(ring_decode((const struct wire_head *)at, &e));
+			return &e;
 		}
 	}
 	return NULL;
 }
 
-static const struct wire_alloc *expect_alloc(const void *p, size_t size)
+static const struct probe_event *expect_alloc(const void *p, size_t size)
 {
-	const struct wire_head *h = next_event();
+	const struct probe_event *a = next_event();
 
-	assert_non_null(h);
-	assert_int_equal(h->kind, WIRE_ALLOC);
-	const struct wire_alloc *a = (const struct wire_alloc *)h;
+	assert_non_null(a);
+	assert_int_equal(a->kind, WIRE_ALLOC);
 	assert_true(a->addr == (uint64_t)p);
 	assert_true(a->size == size);
 	return a;
 }
 
-static const struct wire_free *expect_free(const void *p, unsigned kind)
+static const struct probe_event *expect_free(const void *p, unsigned kind)
 {
-	const struct wire_head *h = next_event();
+	const struct probe_event *f = next_event();
 
-	assert_non_null(h);
-	assert_int_equal(h->kind, kind);
-	assert_true(((const struct wire_free *)h)->addr == (uint64_t)p);
-	return (const struct wire_free *)h;
+	assert_non_null(f);
+	assert_int_equal(f->kind, kind);
+	assert_true(f->addr == (uint64_t)p);
+	return f;
 }
 
 #define expect_nothing() assert_null(next_event())
@@ -224,9 +237,8 @@ static void test_exact(void **unused)
 {
 	(void)unused;
 	void *p = h_malloc(100);
-	const struct wire_alloc *a = expect_alloc(p, 100);
+	const struct probe_event *a = expect_alloc(p, 100);
 	assert_true(a->rate == 1);
-	assert_int_equal(a->hook, H_MALLOC);
 	void *z = h_malloc(0);
 	expect_alloc(z, 0);
 	h_free(p);
@@ -250,8 +262,8 @@ static void test_nested(void **unused)
 	assert_int_equal(h_posix_memalign(&q, 64, 70), 0);
 	expect_alloc(q, 70);
 	r = h_realloc(q, 200);		/* its own malloc and free aren't counted */
-	assert_int_equal(expect_free(q, WIRE_FREE)->h.flags, WIRE_F_REALLOC);
-	assert_true(expect_alloc(r, 200)->h.flags & WIRE_F_REALLOC);
+	assert_int_equal(expect_free(q, WIRE_FREE)->flags, WIRE_F_REALLOC);
+	assert_true(expect_alloc(r, 200)->flags & WIRE_F_REALLOC);
 	expect_nothing();
 	assert_int_equal(my_slot()->nested, 3);
 	realloc_fails = true;
@@ -276,31 +288,31 @@ static void test_stack(void **unused)
 	(void)unused;
 	volatile uint64_t local[4] = { 0x1111, 0x2222, 0x3333, 0x4444 };
 	void *p = h_malloc(8);
-	const struct wire_alloc *a = expect_alloc(p, 8);
+	const struct probe_event *a = expect_alloc(p, 8);
 
-	assert_true(a->h.flags & WIRE_F_NO_BOUNDS);
+	assert_true(a->flags & WIRE_F_NO_BOUNDS);
 	assert_true(a->stack_bytes >= 2048);
-	assert_true(a->regs.ip > (uint64_t)test_stack && a->regs.ip < (uint64_t)test_stack + 4096);
-	assert_true(a->regs.sp <= (uint64_t)local && (uint64_t)local < a->regs.sp + a->stack_bytes);
-	assert_memory_equal((const uint8_t *)(a + 1) + ((uint64_t)local - a->regs.sp), (void *)local,
+	assert_true(a->regs->ip > (uint64_t)test_stack && a->regs->ip < (uint64_t)test_stack + 4096);
+	assert_true(a->regs->sp <= (uint64_t)local && (uint64_t)local < a->regs->sp + a->stack_bytes);
+	assert_memory_equal(a->stack + ((uint64_t)local - a->regs->sp), (void *)local,
 			    sizeof(local));
 	/* Bounds known: the copy ends where the stack does. */
-	my_slot()->stack_lo = a->regs.sp - 4096;
-	my_slot()->stack_hi = a->regs.sp + 64;
+	my_slot()->stack_lo = a->regs->sp - 4096;
+	my_slot()->stack_hi = a->regs->sp + 64;
 	a = expect_alloc(h_malloc(8), 8);
 	assert_int_equal(a->stack_bytes, 64);
-	assert_int_equal(a->h.flags, 0);
+	assert_int_equal(a->flags, 0);
 	ctl->max_stack = 32;
 	a = expect_alloc(h_malloc(8), 8);
 	assert_int_equal(a->stack_bytes, 32);
-	assert_int_equal(a->h.flags, WIRE_F_CUT);
+	assert_int_equal(a->flags, WIRE_F_CUT);
 	/* Neither bounds nor system calls: to the end of the page. */
 	my_slot()->stack_hi = 0;
 	ctl->may_syscall = 0;
 	ctl->max_stack = 65536;
 	a = expect_alloc(h_malloc(8), 8);
-	assert_int_equal(a->stack_bytes, 4096 - a->regs.sp % 4096);
-	assert_int_equal(a->h.flags, WIRE_F_CUT | WIRE_F_NO_BOUNDS);
+	assert_int_equal(a->stack_bytes, 4096 - a->regs->sp % 4096);
+	assert_int_equal(a->flags, WIRE_F_CUT | WIRE_F_NO_BOUNDS);
 	assert_true(local[3] == 0x4444);
 }
 
@@ -321,23 +333,28 @@ __asm__(".text\n"
 static void test_walked(void **unused)
 {
 	(void)unused;
-	const struct wire_alloc *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
-	struct wire_regs regs = a->regs;
+	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	struct wire_regs regs = *a->regs;
 
 	my_slot()->stack_lo = regs.sp - 4096;
 	my_slot()->stack_hi = regs.sp + 2048;
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
-	assert_int_equal(a->h.flags & ~WIRE_F_CUT, 0);
-	assert_true(a->regs.ip == regs.ip && a->regs.sp == regs.sp);
+	assert_int_equal(a->flags & ~WIRE_F_CUT, 0);
+	assert_true(a->regs->ip == regs.ip && a->regs->sp == regs.sp);
 	set_rule(regs.ip, wire_rule(WIRE_RULE_END, 0, 0));
 	for (unsigned i = 0; i < 3; i++) {
+		unsigned seq = a->seq;
+
 		a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
-		assert_int_equal(a->h.flags, WIRE_F_WALKED);
-		assert_int_equal(a->nframes, 1);
-		assert_int_equal(a->stack_bytes, 0);
-		assert_true(wire_alloc_frames(a)[0] == regs.ip);
-		assert_true((a->h.word & WIRE_SIZE_MASK) == offsetof(struct wire_alloc, regs) + 8);
+		assert_int_equal(a->flags, WIRE_F_WALKED);
+		/* the second time it is as before: that is all the event says */
+		assert_int_equal(a->nframes, i == 0);
+		assert_int_equal(a->keep, i > 0);
+		assert_int_equal(a->seq, seq + 1);
+		if (!i)
+			assert_true(a->frames[0] == regs.ip);
 	}
+	assert_int_equal(slots_walk()->sent, slots_walk()->seq);
 	/* A rule that isn't true, but shows in the event. */
 	set_rule(regs.ip, wire_rule(WIRE_RULE_SP, 0, 4));
 	rules->generation++;
@@ -345,15 +362,77 @@ static void test_walked(void **unused)
 	my_slot()->stack_hi = regs.sp + 64;
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);	/* all of it can be copied: from the start */
 	assert_int_equal(a->nframes, 0);
-	assert_true(a->regs.sp == regs.sp && a->stack_bytes == 64);
+	assert_true(a->regs->sp == regs.sp && a->stack_bytes == 64);
 	ctl->max_stack = 48;
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_int_equal(a->nframes, 1);
-	assert_int_equal(a->h.flags, 0);
-	assert_true(wire_alloc_frames(a)[0] == regs.ip);
-	assert_true(a->regs.sp == regs.sp + 32 && a->regs.ip == 0x123456);
+	assert_int_equal(a->flags, 0);
+	assert_true(a->frames[0] == regs.ip);
+	assert_true(a->regs->sp == regs.sp + 32 && a->regs->ip == 0x123456);
 	assert_int_equal(a->stack_bytes, 32);
-	assert_true(wire_alloc_frames(a)[1] == 0x777);
+	assert_true(*(const uint64_t *)a->stack == 0x777);
+}
+
+/* What was walked but never got into the ring isn't referred to. */
+static void test_difference_after_drop(void **unused)
+{
+	(void)unused;
+	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	struct wire_regs regs = *a->regs;
+
+	my_slot()->stack_lo = regs.sp - 4096;
+	my_slot()->stack_hi = regs.sp + 2048;
+	set_rule(regs.ip, wire_rule(WIRE_RULE_END, 0, 0));
+	for (unsigned i = 0; i < 2; i++)
+		a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->keep, 1);
+	struct wire_ring *r = (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) *
+						    ((struct wire_island *)island)->ring_stride);
+	uint64_t tail = r->tail;
+	r->tail -= RING_BYTES;		/* full */
+	framed_call(8, thunk[H_MALLOC]);
+	assert_int_equal(my_slot()->dropped, 1);
+	r->tail = tail;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->keep, 0);
+	assert_int_equal(a->nframes, 1);
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->keep, 1);
+}
+
+static uint32_t rule_word(uint64_t pc)
+{
+	uint64_t hash = wire_rule_hash(pc), word = rules->words[wire_rule_line(hash) + wire_rule_way(hash)];
+
+	return (word ^ wire_rule_key(hash)) >> WIRE_RULE_BITS ? 0 : (uint32_t)(word ^ wire_rule_key(hash));
+}
+
+/* An address without a rule is asked for once; a rule that is on its way is waited for, not for ever. */
+static void test_pending(void **unused)
+{
+	(void)unused;
+	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	struct wire_regs regs = *a->regs;
+
+	assert_int_equal(rule_word(regs.ip), 0);	/* bounds unknown: it hasn't walked */
+	my_slot()->stack_lo = regs.sp - 4096;
+	my_slot()->stack_hi = regs.sp + 2048;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_false(a->flags & WIRE_F_WALKED);
+	assert_int_equal(rule_word(regs.ip), WIRE_RULE_PENDING);
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(my_slot()->waited, 0);		/* unless asked to, it doesn't wait */
+	ctl->wait = 1;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_true(my_slot()->waited > 0);
+	assert_false(a->flags & WIRE_F_WALKED);
+	assert_int_equal(rule_word(regs.ip), WIRE_RULE_COPY);
+	uint64_t waited = my_slot()->waited;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(my_slot()->waited, waited);
+	set_rule(regs.ip, wire_rule(WIRE_RULE_END, 0, 0));
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_true(a->flags & WIRE_F_WALKED);
 }
 
 /* Sum of weights must be the true bytes: one block of s stands for s / (1 - exp(-s/R)). */
@@ -372,11 +451,10 @@ static void test_rate(void **unused)
 		void *p = i % 3 ? h_malloc(s) : h_calloc(1, s);
 
 		truth += (double)s;
-		const struct wire_head *h = next_event();
+		const struct probe_event *h = next_event();
 		if (!h)
 			continue;
-		const struct wire_alloc *a = (const struct wire_alloc *)h;
-		assert_true(a->size == s && a->addr == (uint64_t)p && a->rate == 4096 && s > 0);
+		assert_true(h->size == s && h->addr == (uint64_t)p && h->rate == 4096 && s > 0);
 		double q = 1 - exp(-(double)s / rate);
 		sum += (double)s / q;
 		var += (double)s * (double)s * (1 - q) / (q * q);
@@ -403,10 +481,10 @@ static void test_rate_change(void **unused)
 			my_slot()->countdown = 0;	/* as heaptop does to make it effective */
 		h_malloc(s);
 		truth += (double)s;
-		const struct wire_head *h = next_event();
+		const struct probe_event *h = next_event();
 		if (!h)
 			continue;
-		double q = 1 - exp(-(double)s / (double)((const struct wire_alloc *)h)->rate);
+		double q = 1 - exp(-(double)s / (double)h->rate);
 		sum += (double)s / q;
 		var += (double)s * (double)s * (1 - q) / (q * q);
 	}
@@ -422,8 +500,10 @@ static void test_lease(void **unused)
 	h_malloc(10);
 	h_free(p);
 	expect_nothing();
-	assert_int_equal(my_slot()->gap, 2);
+	assert_int_equal(my_slot()->gap, 1);
+	assert_int_equal(ctl->active, 0);	/* nobody looks at the clock any more */
 	ctl->lease = ~0ull;
+	ctl->active = 1;
 	for (unsigned i = 0; i < 40000; i++)
 		h_malloc(100);
 	assert_non_null(next_event());		/* comes back by itself */
@@ -452,7 +532,7 @@ static void test_ring_full(void **unused)
 	for (unsigned i = 0; i < 100; i++)	/* frees have room of their own */
 		h_free(first[i]);
 	assert_int_equal(my_slot()->lost, 0);
-	for (const struct wire_head *h; (h = next_event()); allocs++)
+	for (const struct probe_event *h; (h = next_event()); allocs++)
 		kept += h->kind == WIRE_FREE;
 	assert_int_equal(kept, 100);
 	assert_int_equal(allocs, my_slot()->recorded);
@@ -469,7 +549,7 @@ static void *late_reader(void *stop)
 	unsigned *n = stop;
 
 	while (!__atomic_load_n(&n[1], __ATOMIC_ACQUIRE)) {
-		const struct wire_head *h = next_event();
+		const struct probe_event *h = next_event();
 		n[0] += h != NULL;
 	}
 	return NULL;
@@ -499,24 +579,72 @@ static void test_wait(void **unused)
 	assert_true(my_slot()->waited > 0);
 }
 
+static uint32_t more_tags(void *p)
+{
+	return ((uint32_t *)(state + WIRE_STATE_FILTER))[wire_filter_bucket((uint64_t)p) * WIRE_FILTER_WORDS +
+							 WIRE_FILTER_WAYS];
+}
+
+/* A bucket holds seven; the others lie elsewhere, and each is found. */
 static void test_filter_overflow(void **unused)
 {
 	(void)unused;
-	void *p[WIRE_FILTER_WAYS + 2];
+	void *p[WIRE_FILTER_WAYS + 200];
 
 	ctl->max_stack = 0;
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 2; i++) {	/* all in one bucket */
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 200; i++) {	/* all in one bucket */
 		bump = 0x600000000000 + (uint64_t)i * (1u << 18);
 		p[i] = h_malloc(16);
 		expect_alloc(p[i], 16);
-		assert_int_equal(ctl->free_all, i >= WIRE_FILTER_WAYS);
+		assert_int_equal(more_tags(p[i]), i < WIRE_FILTER_WAYS ? 0 :
+				 WIRE_FILTER_MORE + (i - WIRE_FILTER_WAYS + 1));
 	}
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 2; i++) {
+	h_free((char *)p[0] + 8);
+	h_free((char *)p[0] + (1ull << 30));
+	expect_nothing();
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 200; i++) {
 		h_free(p[i]);
 		expect_free(p[i], WIRE_FREE);
+		h_free(p[i]);
 	}
 	expect_nothing();
+	assert_int_equal(more_tags(p[0]), 0);
+	assert_int_equal(ctl->free_all, 0);
+	for (unsigned i = 0; i < 1u << WIRE_TAG_LINES_LOG2; i++)
+		for (unsigned k = 0; k < WIRE_TAG_WAYS; k++)
+			assert_int_equal(tags->tag[i][k], 0);
 	bump = 0x700000000000;
+}
+
+/* No room at all: then every free is recorded. */
+static void test_filter_full(void **unused)
+{
+	(void)unused;
+	memset(tags, 0xff, sizeof(*tags));
+	ctl->max_stack = 0;
+	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 1; i++) {
+		bump = 0x600000000000 + (uint64_t)i * (1u << 18);
+		expect_alloc(h_malloc(16), 16);
+		assert_int_equal(ctl->free_all, i >= WIRE_FILTER_WAYS);
+	}
+	h_free((void *)bump);
+	expect_free((void *)bump, WIRE_FREE);
+	bump = 0x700000000000;
+}
+
+/* Every address has its own tags, and its own line for each. */
+static void test_tags(void **unused)
+{
+	(void)unused;
+	for (uint64_t a = 8; a < 1ull << 47; a = a * 3 + 8)
+		for (uint64_t b = a + 8; b < 1ull << 47; b = b * 5 + 24) {
+			uint64_t x = wire_tag_hash(a & ~7ull), y = wire_tag_hash(b & ~7ull);
+
+			for (unsigned second = 0; second < 2; second++)
+				assert_false(wire_tag_of(x, second) == wire_tag_of(y, second) &&
+					     wire_tag_line(x, second) == wire_tag_line(y, second));
+			assert_int_not_equal(wire_tag_line(x, 0), wire_tag_line(x, 1));
+		}
 }
 
 /* Two addresses 8 bytes apart, or the same bucket bits: told apart. */
@@ -665,8 +793,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_rate), T(test_rate_change),
-		T(test_lease), T(test_ring_full), T(test_wait), T(test_filter_overflow),
+		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_difference_after_drop),
+		T(test_pending), T(test_rate), T(test_rate_change),
+		T(test_lease), T(test_ring_full), T(test_wait), T(test_filter_overflow), T(test_filter_full), T(test_tags),
 		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

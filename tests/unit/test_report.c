@@ -127,7 +127,7 @@ static uint64_t next_addr = 16;
 
 static void alloc(struct heap *heap, uint64_t size, int why, size_t n, const uint64_t *addrs)
 {
-	heap_alloc(heap, next_addr, size, 1, 0, 0, addrs, n, why);
+	heap_alloc(heap, next_addr, size, 1, 0, 0, &(struct heap_stack){ addrs, n, 0, why });
 	next_addr += 16;
 }
 #define ALLOC(heap, size, why, ...) do { \

@@ -27,7 +27,7 @@ static uint64_t got[4096], ngot;
 static int setup(void **unused)
 {
 	(void)unused;
-	const struct ring_reader_config config = { RINGS, BYTES, NONCE, 4 };
+	const struct ring_reader_config config = { RINGS, BYTES, NONCE };
 
 	reader = ring_reader_create(&config);
 	memset(data, 0xaa, sizeof(data));
@@ -42,7 +42,7 @@ static int teardown(void **unused)
 	return 0;
 }
 
-static void *reserve(unsigned i, uint64_t size, uint64_t flags)
+static void *reserve(unsigned i, enum wire_kind kind, uint64_t size, uint64_t bits)
 {
 	uint64_t off = head[i] % BYTES;
 
@@ -54,46 +54,65 @@ static void *reserve(unsigned i, uint64_t size, uint64_t flags)
 	}
 	struct wire_head *h = (struct wire_head *)(data[i] + off);
 	memset(h, 0, size);
-	h->word = (uint64_t)wire_tag(head[i], NONCE) << 32 | size | flags;
+	h->word = (uint64_t)wire_tag(head[i], NONCE) << 32 | (uint64_t)kind << WIRE_KIND_SHIFT | size | bits;
 	head[i] += size;
 	return h;
 }
 
-static struct wire_free *put_free(unsigned i, uint64_t tsc, uint64_t addr)
+static struct wire_head *put_free(unsigned i, uint64_t tsc, uint64_t addr)
 {
-	struct wire_free *f = reserve(i, sizeof(*f), 0);
+	struct wire_head *f = reserve(i, WIRE_FREE, sizeof(*f), 0);
 
-	f->h.tsc = tsc;
-	f->h.kind = WIRE_FREE;
-	f->addr = addr;
+	f->tsc = tsc;
+	f->addr_slot = addr << 16;
 	return f;
 }
 
-static struct wire_alloc *put_alloc(unsigned i, uint64_t tsc, uint32_t stack)
+/* With nframes frames and a copy of `stack` bytes. */
+static struct wire_copy *put_copied(unsigned i, uint64_t tsc, uint32_t nframes, uint32_t stack)
 {
-	struct wire_alloc *a = reserve(i, sizeof(*a) + stack, 0);
+	struct wire_copy *c;
+	struct wire_alloc *a = reserve(i, WIRE_ALLOC, sizeof(*a) + nframes * 8 + sizeof(*c) + stack, 0);
 
 	a->h.tsc = tsc;
-	a->h.kind = WIRE_ALLOC;
-	a->addr = tsc;
-	a->stack_bytes = stack;
+	a->stack = nframes;
+	c = (struct wire_copy *)((uint64_t *)(a + 1) + nframes);
+	c->bytes = stack;
+	return c;
+}
+
+static struct wire_alloc *put_walked(unsigned i, uint64_t tsc, uint32_t keep, uint32_t nframes, uint64_t room)
+{
+	struct wire_alloc *a = reserve(i, WIRE_ALLOC, sizeof(*a) + room * 8,
+				       (uint64_t)WIRE_F_WALKED << WIRE_FLAGS_SHIFT);
+
+	a->h.tsc = tsc;
+	a->h.addr_slot = tsc << 16;
+	a->stack = keep << WIRE_STACK_BITS | nframes;
 	return a;
 }
 
-static void on_event(void *ctx, const struct wire_head *h)
+static struct probe_event last;
+
+static void on_event(void *ctx, const struct probe_event *e)
 {
 	(void)ctx;
-	if (h->kind == WIRE_ALLOC) {
-		const struct wire_alloc *a = (const struct wire_alloc *)h;
-		volatile uint8_t sum = 0;
+	if (e->kind == WIRE_ALLOC) {
+		volatile uint64_t sum = 0;
 
-		for (uint32_t i = 0; i < a->stack_bytes; i++)	/* for the sanitizers to see */
-			sum += ((const uint8_t *)(a + 1) + a->nframes * 8)[i];
-		assert_true(a->nframes <= WIRE_MAX_FRAMES && a->stack_bytes <= WIRE_MAX_STACK);
+		for (uint32_t i = 0; i < e->nframes; i++)	/* for the sanitizers to see */
+			sum += e->frames[i];
+		if (!(e->flags & WIRE_F_WALKED)) {
+			sum += e->regs->ip;
+			for (uint32_t i = 0; i < e->stack_bytes; i++)
+				sum += e->stack[i];
+		}
+		assert_true(e->nframes + e->keep <= WIRE_MAX_FRAMES && e->stack_bytes <= WIRE_MAX_STACK);
 	}
-	assert_true(h->slot < WIRE_SLOTS);
+	assert_true(e->slot < WIRE_SLOTS);
+	last = *e;
 	if (ngot < 4096)
-		got[ngot++] = h->tsc;
+		got[ngot++] = e->tsc;
 }
 
 /* A round at TSC `tsc`. */
@@ -120,7 +139,7 @@ static void expect(size_t n, ...)
 static void test_order(void **unused)
 {
 	(void)unused;
-	put_alloc(0, 5, 64);
+	put_copied(0, 5, 0, 64);
 	put_free(0, 9, 1);
 	put_free(1, 7, 1);
 	put_free(1, 6, 1);		/* out of order within a ring */
@@ -140,7 +159,7 @@ static void test_wrap(void **unused)
 	uint64_t n = 0;
 
 	for (int t = 1; t < 2000; t++) {
-		put_alloc(t & 1, (uint64_t)t, 8 * ((uint32_t)t % 60));
+		put_copied(t & 1, (uint64_t)t, (uint32_t)t % 7, 8 * ((uint32_t)t % 60));
 		n += round_at((uint64_t)t, 0, false);
 		assert_int_equal(ring_reader_tail(reader, t & 1), head[t & 1]);
 	}
@@ -152,15 +171,14 @@ static void test_busy(void **unused)
 {
 	(void)unused;
 	round_at(10, 0, false);
-	struct wire_free *f = reserve(0, sizeof(*f), WIRE_BUSY);
+	struct wire_head *f = reserve(0, WIRE_FREE, sizeof(*f), WIRE_BUSY);
 	put_free(0, 15, 1);		/* hidden behind the busy one */
 	put_free(1, 9, 1);
 	put_free(1, 16, 1);		/* might depend on what is hidden */
 	assert_int_equal(round_at(20, SECOND, false), 1);
 	expect(1, 9);
-	f->h.tsc = 14;
-	f->h.kind = WIRE_FREE;
-	f->h.word &= ~(uint64_t)WIRE_BUSY;
+	f->tsc = 14;
+	f->word &= ~(uint64_t)WIRE_BUSY;
 	round_at(30, SECOND, false);
 	expect(3, 14, 15, 16);
 	assert_int_equal(ring_reader_abandoned(reader), 0);
@@ -169,21 +187,21 @@ static void test_busy(void **unused)
 static void test_abandoned(void **unused)
 {
 	(void)unused;
-	reserve(0, 64, WIRE_BUSY);
+	reserve(0, WIRE_ALLOC, 64, WIRE_BUSY);
 	put_free(0, 15, 1);
 	assert_int_equal(round_at(20, SECOND, false), 0);
 	assert_int_equal(round_at(21, 2 * SECOND - 1, false), 0);
 	assert_int_equal(round_at(22, 2 * SECOND, false), 1);
 	assert_int_equal(ring_reader_abandoned(reader), 1);
 	/* Reserved, but not even its first word is there: go on at the next that is. */
-	struct wire_free *f = reserve(1, sizeof(*f), 0);
-	f->h.word = 0;
+	struct wire_head *f = reserve(1, WIRE_FREE, sizeof(*f), 0);
+	f->word = 0;
 	put_free(1, 25, 1);
 	assert_int_equal(round_at(30, 3 * SECOND, false), 0);
 	assert_int_equal(round_at(31, 5 * SECOND, false), 1);
 	expect(1, 25);
 	assert_int_equal(ring_reader_abandoned(reader), 2);
-	reserve(0, 64, WIRE_BUSY);
+	reserve(0, WIRE_ALLOC, 64, WIRE_BUSY);
 	put_free(0, 35, 1);
 	assert_int_equal(round_at(32, 5 * SECOND, true), 1);	/* at the end nothing is waited for */
 }
@@ -193,11 +211,11 @@ static void test_abandoned_many(void **unused)
 {
 	(void)unused;
 	for (uint64_t i = 0; i < 3; i++) {
-		reserve(0, 64, WIRE_BUSY);
+		reserve(0, WIRE_ALLOC, 64, WIRE_BUSY);
 		put_free(0, 10 + i, 1);
 	}
 	assert_int_equal(round_at(20, SECOND, false), 0);
-	reserve(0, 64, WIRE_BUSY);	/* younger: waited for */
+	reserve(0, WIRE_ALLOC, 64, WIRE_BUSY);	/* younger: waited for */
 	put_free(0, 21, 1);
 	assert_int_equal(round_at(30, 2 * SECOND, false), 3);
 	assert_int_equal(ring_reader_abandoned(reader), 3);
@@ -206,71 +224,82 @@ static void test_abandoned_many(void **unused)
 	assert_int_equal(ring_reader_abandoned(reader), 4);
 }
 
-static struct wire_alloc *put_walked(unsigned i, uint64_t tsc, uint16_t nframes, uint64_t room)
+static void set_kind(struct wire_head *h, uint64_t kind)
 {
-	struct wire_alloc *a = reserve(i, offsetof(struct wire_alloc, regs) + room * 8, 0);
-
-	a->h.tsc = tsc;
-	a->h.kind = WIRE_ALLOC;
-	a->h.flags = WIRE_F_WALKED;
-	a->addr = tsc;
-	a->nframes = nframes;
-	return a;
+	h->word = (h->word & ~(15ull << WIRE_KIND_SHIFT)) | kind << WIRE_KIND_SHIFT;
 }
 
-/* Stacks walked in the target; events that were taken back. */
+static void set_flags(struct wire_alloc *a, uint64_t flags)
+{
+	a->h.word = (a->h.word & ~(255ull << WIRE_FLAGS_SHIFT)) | flags << WIRE_FLAGS_SHIFT;
+}
+
+/* Stacks walked in the target, as differences; sizes and rates; events that were taken back. */
 static void test_walked(void **unused)
 {
 	(void)unused;
-	put_walked(0, 1, 1, 1);
-	put_walked(0, 2, 3, 3);
-	put_free(0, 3, 1)->h.kind = WIRE_VOID;
-	put_free(0, 4, 1);
-	assert_int_equal(round_at(20, 0, false), 3);
-	expect(3, 1, 2, 4);
+	put_walked(0, 1, 0, 1, 1);
+	put_walked(0, 2, 0, 3, 3);
+	set_kind(put_free(0, 3, 1), WIRE_VOID);
+	put_walked(0, 4, 7, 0, 0);
+	struct wire_alloc *a = put_walked(0, 5, 3, 2, 4);
+	uint64_t *more = (uint64_t *)(a + 1);
+	set_flags(a, WIRE_F_WALKED | WIRE_F_LARGE | WIRE_F_RATE);
+	a->stack |= 77u << 24;
+	a->h.addr_slot |= WIRE_SLOTS - 1;
+	more[0] = 1ull << 40;
+	more[1] = 4096;
+	more[2] = 0xaa;
+	more[3] = 0xbb;
+	assert_int_equal(round_at(20, 0, false), 4);
+	expect(4, 1, 2, 4, 5);
+	assert_true(last.size == 1ull << 40 && last.rate == 4096 && last.seq == 77 && last.keep == 3);
+	assert_true(last.nframes == 2 && last.slot == WIRE_SLOTS - 1 && last.addr == 5);
 	assert_int_equal(ring_reader_bad(reader), 0);
-	put_walked(0, 21, 0, 1);
-	put_walked(0, 21, 4, 3);
-	put_walked(0, 21, 0xffff, 3);
-	put_walked(0, 21, WIRE_MAX_FRAMES + 1, WIRE_MAX_FRAMES + 1);
-	put_walked(0, 21, 1, 3)->stack_bytes = 8;
-	put_walked(0, 21, 1, 1)->hook = 4;
-	put_walked(0, 21, 1, 3)->h.flags = 0;	/* no room for registers */
+	put_walked(0, 21, 0, 0, 1);			/* no frame at all */
+	put_walked(0, 21, 0, 4, 3);
+	put_walked(0, 21, 0, WIRE_STACK_MAX, 3);
+	put_walked(0, 21, WIRE_MAX_FRAMES, 1, 1);	/* too deep */
+	set_flags(put_walked(0, 21, 0, 1, 1), WIRE_F_WALKED | WIRE_F_RATE);
+	set_flags(put_walked(0, 21, 0, 1, 2), WIRE_F_WALKED | WIRE_F_RATE | WIRE_F_LARGE);
+	set_flags(put_walked(0, 21, 0, 1, 3), 0);	/* no room for registers */
+	set_flags(put_walked(0, 21, 1, 1, 40), 0);	/* a copy differs from nothing */
 	assert_int_equal(round_at(30, 0, false), 0);
-	assert_int_equal(ring_reader_bad(reader), 7);
+	assert_int_equal(ring_reader_bad(reader), 8);
 }
 
 static void test_hostile(void **unused)
 {
 	(void)unused;
 	uint64_t bad = 0;
-	struct wire_alloc *a = put_alloc(0, 1, 64);
 
-	a->stack_bytes = 65;
-	put_alloc(0, 1, 64)->stack_bytes = ~0u;
-	put_alloc(0, 1, 64)->nframes = 9;
-	put_alloc(0, 1, 64)->nframes = 0xffff;
-	put_alloc(0, 1, 64)->hook = 4;
-	put_alloc(0, 1, 64)->h.slot = WIRE_SLOTS;
-	put_free(0, 1, 1)->h.kind = 77;
-	put_free(0, 1, 1)->h.kind = WIRE_ALLOC;
+	put_copied(0, 1, 0, 64)->bytes = 72;
+	put_copied(0, 1, 0, 64)->bytes = 63;
+	put_copied(0, 1, 0, 64)->bytes = ~0ull;
+	put_copied(0, 1, 0, 64)->bytes = 1ull << 32;
+	put_walked(0, 1, 0, 1, 1)->h.addr_slot = WIRE_SLOTS;
+	set_kind(put_free(0, 1, 1), 7);
+	set_kind(put_free(0, 1, 1), 0);
+	set_kind(put_free(0, 1, 1), WIRE_ALLOC);
 	put_free(0, 31, 1);			/* from the future */
 	put_free(0, 2, 1);
-	((struct wire_head *)reserve(0, 8, 0))->word |= 0;	/* too short for anything */
 	put_free(0, 3, 1);
 	assert_int_equal(round_at(20, 0, false), 2);
 	expect(2, 2, 3);
 	bad = ring_reader_bad(reader);
-	assert_int_equal(bad, 10);
+	assert_int_equal(bad, 9);
 
-	/* A size beyond the head, of nothing, or across the end: the rest is lost. */
-	struct wire_free *f = put_free(0, 4, 1);
-	f->h.word += 1024;
+/* A size beyond the head, of nothing, or across the end: the rest is lost. */
+	struct wire_head *f = put_free(0, 4, 1);
+	f->word += 1024;
 	assert_int_equal(round_at(21, 0, false), 0);
 	f = put_free(0, 4, 1);
-	f->h.word -= sizeof(*f);
+	f->word -= sizeof(*f);
 	assert_int_equal(round_at(22, 0, false), 0);
-	assert_int_equal(ring_reader_bad(reader), bad + 2);
+	reserve(0, WIRE_FREE, 8, 0);		/* too short for anything */
+	put_free(0, 4, 1);
+	assert_int_equal(round_at(22, 0, false), 0);
+	assert_int_equal(ring_reader_bad(reader), bad + 3);
 	/* Heads that jump, go back, are odd. */
 	uint64_t keep = head[0];
 	head[0] += BYTES * 3;
@@ -281,7 +310,7 @@ static void test_hostile(void **unused)
 	round_at(25, 0, false);
 	head[0] = ~0ull;
 	round_at(26, 0, false);
-	assert_int_equal(ring_reader_bad(reader), bad + 6);
+	assert_int_equal(ring_reader_bad(reader), bad + 7);
 }
 
 /* Random bytes with right tags: nothing happens but counting. */
@@ -299,7 +328,8 @@ static void test_random(void **unused)
 				x ^= x << 13;
 				x ^= x >> 7;
 				x ^= x << 17;
-				word = (uint64_t)wire_tag(pos, NONCE) << 32 | ((x >> 40) & (x & 1 ? 0xfff : 0xff));
+				word = (uint64_t)wire_tag(pos, NONCE) << 32 | (x >> 13 & 0xfff) << WIRE_KIND_SHIFT |
+					((x >> 40) & (x & 1 ? 0xfff : 0xff));
 				memcpy(data[i] + pos % BYTES / 8 * 8, k % 3 ? &word : &x, 8);
 			}
 			head[i] += x % 512 * (x >> 60 ? 8 : 1);

@@ -59,67 +59,94 @@ static void test_empty(void **state)
 	(void)state;
 	struct tree *tree = tree_create();
 	assert_int_equal(tree_count(tree), 1);
-	assert_int_equal(tree_insert(tree, NULL, 0, 0), 0);
+	assert_int_equal(tree_insert(tree, NULL, 0, NULL, 0), 0);
 	assert_int_equal(tree_get(tree, 0).parent, 0);
 	assert_int_equal(tree_get(tree, 0).depth, 0);
 	tree_destroy(tree);
 	tree_destroy(NULL);
 }
 
-/* The same stacks through a plain tree, a cached one and a hinted one: the same nodes. */
+/* The same stacks through a plain tree, a cached one and one told differences only: the same nodes. */
 static void test_random(void **state)
 {
 	(void)state;
-	struct tree *plain = tree_create(), *cached = tree_create(), *hinted = tree_create();
+	struct tree *plain = tree_create(), *cached = tree_create(), *told = tree_create();
+	struct tree_path path = { 0 };
 	uint64_t addrs[DEPTH], previous[DEPTH];
 	size_t previous_n = 0;
-	uint32_t previous_id = 0;
 
 	tree_set_last_lookup(plain, false);
 	for (int k = 0; k < 100000; k++) {
-		size_t n = random_stack(addrs);
+		size_t n = random_stack(addrs), same = 0;
 		if (k % 5 == 0 && previous_n) {
 			n = previous_n;
 			memcpy(addrs, previous, sizeof(addrs));
 		}
-		uint32_t known = tree_find(plain, addrs, n, 0);
-		uint32_t id = tree_insert(plain, addrs, n, 0);
+		uint32_t known = tree_find(plain, NULL, 0, addrs, n);
+		uint32_t id = tree_insert(plain, NULL, 0, addrs, n);
 		if (known != TREE_NONE)
 			assert_int_equal(known, id);
-		assert_int_equal(tree_find(plain, addrs, n, 0), id);
-		assert_int_equal(tree_insert(cached, addrs, n, 0), id);
-		/* hints that hold, that don't, and that are nonsense */
-		uint32_t hint = k % 3 == 0 ? previous_id : k % 3 == 1 ? random_below(100000) : UINT32_MAX;
-		assert_int_equal(tree_insert(hinted, addrs, n, hint), id);
+		assert_int_equal(tree_find(plain, NULL, 0, addrs, n), id);
+		assert_int_equal(tree_insert(cached, NULL, 0, addrs, n), id);
+		while (same < n && same < previous_n && addrs[n - 1 - same] == previous[previous_n - 1 - same])
+			same++;
+		size_t keep = random_below((uint32_t)same + 1);
+		assert_int_equal(tree_insert(told, &path, keep, addrs, n - keep), id);
+		assert_int_equal(path.n, n);
 		assert_stack(cached, id, addrs, n);
 		memcpy(previous, addrs, sizeof(addrs));
 		previous_n = n;
-		previous_id = id;
 	}
-	struct tree_stats a = tree_stats(plain), b = tree_stats(cached);
+	struct tree_stats a = tree_stats(plain), b = tree_stats(cached), c = tree_stats(told);
 	assert_int_equal(a.last_hits, 0);
 	assert_true(b.last_hits > 0);
 	assert_int_equal(b.added, tree_count(cached) - 1);
 	assert_int_equal(b.steps, b.last_hits + b.hash_hits + b.added);
+	assert_int_equal(c.steps, c.last_hits + c.hash_hits + c.added);
 	assert_int_equal(tree_count(plain), tree_count(cached));
+	assert_int_equal(tree_count(plain), tree_count(told));
 	tree_destroy(plain);
 	tree_destroy(cached);
-	tree_destroy(hinted);
+	tree_destroy(told);
+	tree_path_deinit(&path);
 }
 
 static void test_repeated_stack_hits(void **state)
 {
 	(void)state;
 	struct tree *tree = tree_create();
+	struct tree_path path = { 0 };
 	uint64_t addrs[3] = { frame_addr(1, 3), frame_addr(1, 2), frame_addr(1, 1) };
-	uint32_t id = tree_insert(tree, addrs, 3, 0);
+	uint32_t id = tree_insert(tree, &path, 0, addrs, 3);
 	assert_int_equal(id, 3);
-	assert_int_equal(tree_insert(tree, addrs, 3, 0), id);
+	assert_int_equal(tree_insert(tree, NULL, 0, addrs, 3), id);
 	assert_int_equal(tree_stats(tree).last_hits, 3);
-	assert_int_equal(tree_insert(tree, addrs, 3, id), id);
+	assert_int_equal(tree_insert(tree, &path, 3, NULL, 0), id);
 	assert_int_equal(tree_stats(tree).last_hits, 6);
-	/* the outer part only */
-	assert_int_equal(tree_insert(tree, addrs + 1, 2, id), 2);
+	/* the outer part only; and a path that isn't so long */
+	assert_int_equal(tree_insert(tree, &path, 2, NULL, 0), 2);
+	assert_int_equal(tree_insert(tree, &path, 77, addrs, 1), id);
+	tree_path_deinit(&path);
+	tree_destroy(tree);
+}
+
+/* What isn't there and isn't added: nothing can follow from it. */
+static void test_find_below_nothing(void **state)
+{
+	(void)state;
+	struct tree *tree = tree_create();
+	struct tree_path path = { 0 };
+	uint64_t addrs[3] = { frame_addr(1, 3), frame_addr(1, 2), frame_addr(1, 1) };
+	uint64_t other = frame_addr(1, 9);
+
+	tree_insert(tree, NULL, 0, addrs, 3);
+	uint64_t strange[3] = { addrs[0], other, addrs[2] };
+	assert_int_equal(tree_find(tree, &path, 0, strange, 3), TREE_NONE);
+	assert_int_equal(tree_find(tree, &path, 2, addrs, 1), TREE_NONE);
+	assert_int_equal(tree_insert(tree, &path, 2, addrs, 1), TREE_NONE);
+	assert_int_equal(tree_find(tree, &path, 1, addrs, 2), 3);
+	assert_int_equal(tree_count(tree), 4);
+	tree_path_deinit(&path);
 	tree_destroy(tree);
 }
 
@@ -131,10 +158,10 @@ static void test_deep(void **state)
 	uint64_t *addrs = xcalloc(n, sizeof(*addrs));
 	for (size_t i = 0; i < n; i++)
 		addrs[i] = frame_addr(1, i);
-	uint32_t id = tree_insert(tree, addrs, n, 0);
+	uint32_t id = tree_insert(tree, NULL, 0, addrs, n);
 	assert_int_equal(tree_get(tree, id).depth, TREE_MAX_DEPTH);
 	assert_int_equal(tree_get(tree, id).addr, addrs[0]);
-	assert_int_equal(tree_insert(tree, addrs, n, id), id);
+	assert_int_equal(tree_insert(tree, NULL, 0, addrs, n), id);
 	free(addrs);
 	tree_destroy(tree);
 }
@@ -145,7 +172,7 @@ static void test_outlives(void **state)
 	(void)state;
 	struct tree *tree = tree_create();
 	uint64_t addr = frame_addr(1, 1);
-	uint32_t id = tree_insert(tree, &addr, 1, 0);
+	uint32_t id = tree_insert(tree, NULL, 0, &addr, 1);
 	const struct tree *kept = tree_ref(tree);
 	tree_destroy(tree);
 	assert_int_equal(tree_get(kept, id).addr, addr);
@@ -184,7 +211,7 @@ static void test_reader(void **state)
 
 	assert_int_equal(pthread_create(&thread, NULL, read_all, &reading), 0);
 	for (int k = 0; k < 20000; k++)
-		tree_insert(tree, addrs, random_stack(addrs), 0);
+		tree_insert(tree, NULL, 0, addrs, random_stack(addrs));
 	__atomic_store_n(&reading.stop, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	assert_int_equal(reading.bad, 0);
@@ -198,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_repeated_stack_hits),
+		cmocka_unit_test(test_find_below_nothing),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_outlives),
 		cmocka_unit_test(test_reader),
