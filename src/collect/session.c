@@ -1,7 +1,6 @@
 /*
- * One watched process, see session.h. The way of an event: probe drain -> on_event -> unwind ->
- * frames -> heap. Everything else here is about getting in, keeping up with the target, and
- * getting out.
+ * One watched process, see session.h. Events go from the probe's drain to intake.c. Here is about getting
+ * in, keeping up with the target, and getting out.
  */
 #include "collect/session.h"
 
@@ -18,6 +17,7 @@
 #include "base/mem.h"
 #include "base/ticks.h"
 #include "collect/frames.h"
+#include "collect/intake.h"
 #include "collect/rate.h"
 #include "collect/record.h"
 #include "elf/modules.h"
@@ -67,11 +67,8 @@ struct session {
 	struct target_usage usage;
 	struct probe_stats stats;
 	uint64_t views;		/* published; goes on over an exec, which starts a new heap */
-	uint64_t events, allocs;
+	struct intake intake;
 	uint64_t taught;	/* rules handed to the agent */
-	uint8_t seqs[WIRE_SLOTS];	/* of the last event with a stack */
-	bool resync;		/* an event before one of those was lost */
-	uint64_t stacks, stacks_complete, ends[UNWIND_END_COUNT];
 
 	/* at the last control, for differences */
 	struct {
@@ -84,9 +81,6 @@ struct session {
 		double time, cpu;
 		uint64_t cycles;
 	} shown;
-
-	uint64_t pcs[WIRE_MAX_FRAMES * 2];
-	uint64_t addrs[WIRE_MAX_FRAMES * 2];
 };
 
 static double thread_cpu(void)
@@ -133,12 +127,13 @@ static struct err *refresh_modules(struct session *s)
  * A stack that led outside all known modules: a library may just have been loaded. Looked at once,
  * but less and less often in a program whose addresses belong to no module anyway.
  */
-static bool refresh_after_miss(struct session *s, size_t n)
+static bool refresh_after_miss(void *ctx, const uint64_t *pcs, size_t n)
 {
+	struct session *s = ctx;
 	bool missed = false, changed = false;
 
 	for (size_t i = 0; i < n && !missed; i++)
-		missed = !frame_module(frames_addr(s->frames, s->pcs[i]));
+		missed = !frame_module(frames_addr(s->frames, pcs[i]));
 	if (!missed || s->ended || monotonic_seconds() - s->last_modules < s->miss_interval)
 		return false;
 	err_free(read_modules(s, &changed));
@@ -148,92 +143,21 @@ static bool refresh_after_miss(struct session *s, size_t n)
 	return changed;
 }
 
-/* ---- events ---- */
-
-/* Is the stack that this one is told by its difference to the last one of its slot that came? */
-static bool follows(struct session *s, const struct probe_event *e)
-{
-	bool ret = !e->keep || (uint8_t)(s->seqs[e->slot] + 1) == e->seq;
-
-	s->seqs[e->slot] = e->seq;
-	return ret;
-}
-
-/* The frames told, and if there is a copy of the stack, those found in it. */
-static size_t walk(struct session *s, const struct probe_event *e, enum unwind_end *why)
-{
-	size_t n = e->nframes;
-
-	memcpy(s->pcs, e->frames, n * sizeof(s->pcs[0]));
-	*why = UNWIND_END_ROOT;
-	if (e->flags & WIRE_F_WALKED)
-		return n;
-	struct stack_copy stack = {
-		.addr = e->regs->sp,
-		.bytes = e->stack,
-		.len = e->stack_bytes,
-	};
-	return n + unwinder_walk(s->unwinder, e->regs, &stack, s->pcs + n,
-				 ARRAY_SIZE(s->pcs) - n, why);
-}
-
-static void on_alloc(struct session *s, const struct probe_event *e)
-{
-	enum unwind_end why = UNWIND_END_BAD;
-	size_t n = walk(s, e, &why), keep = e->keep;
-
-	if (!follows(s, e)) {
-		why = UNWIND_END_LOST;
-		keep = 0;
-		s->resync = true;
-	} else if (why != UNWIND_END_ROOT && refresh_after_miss(s, n)) {
-		n = walk(s, e, &why);
-	}
-	if (!(e->flags & WIRE_F_WALKED))
-		s->taught += s->probe->ops->teach(s->probe, s->pcs, n, wire_rule_of, s);
-	for (size_t i = 0; i < n; i++)
-		s->addrs[i] = frames_addr(s->frames, s->pcs[i]);
-	s->allocs++;
-	s->stacks++;
-	s->ends[why]++;
-	if (why == UNWIND_END_ROOT)
-		s->stacks_complete++;
-	heap_alloc(s->heap, e->addr, e->size, e->rate, ticks_to_ns(&s->clock, e->tsc), e->slot,
-		   &(struct heap_stack){ .addrs = s->addrs, .n = n, .keep = keep, .why = why });
-	if (s->recorder)
-		recorder_stack(s->recorder, s->addrs,
-			       heap_last_stack(s->heap, e->slot, s->addrs, ARRAY_SIZE(s->addrs)));
-}
-
-static void on_event(void *ctx, const struct probe_event *e)
+static void teach(void *ctx, const uint64_t *pcs, size_t n)
 {
 	struct session *s = ctx;
 
-	s->events++;
-	switch (e->kind) {
-	case WIRE_ALLOC:
-		on_alloc(s, e);
-		break;
-	case WIRE_FREE:
-		heap_free(s->heap, e->addr, ticks_to_ns(&s->clock, e->tsc), e->slot,
-			  e->flags & WIRE_F_REALLOC);
-		break;
-	case WIRE_UNFREE:
-		heap_unfree(s->heap, e->addr, e->slot);
-		break;
-	case WIRE_VOID:
-		break;
-	}
+	s->taught += s->probe->ops->teach(s->probe, pcs, n, wire_rule_of, s);
 }
 
 static size_t drain(struct session *s, bool last)
 {
 	if (!s->placed)
 		return 0;
-	size_t n = s->probe->ops->drain(s->probe, s->target, last, on_event, s);
-	if (s->resync)
+	size_t n = s->probe->ops->drain(s->probe, s->target, last, intake_event, &s->intake);
+	if (s->intake.resync)
 		s->probe->ops->resync(s->probe);
-	s->resync = false;
+	s->intake.resync = false;
 	return n;
 }
 
@@ -401,6 +325,16 @@ struct err *session_open(const struct collect_config *config, struct session **r
 	ticks_clock_init(&s->clock);
 	*ret_exit = config->pid ? 1 : LAUNCH_FAILED;
 	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
+	s->intake = (struct intake){
+		.heap = s->heap,
+		.frames = s->frames,
+		.unwinder = s->unwinder,
+		.recorder = s->recorder,
+		.clock = &s->clock,
+		.missed = refresh_after_miss,
+		.teach = teach,
+		.ctx = s,
+	};
 	if (!err)
 		err = config->pid ? get_in_attached(s, ret_exit) : get_in_launched(s, ret_exit);
 	if (err) {
@@ -459,7 +393,7 @@ static void control_rate(struct session *s, double now)
 	if (!rate_ready(seconds, cpu))
 		return;
 	double self = thread_cpu();
-	uint64_t events = s->events - s->before.events, allocs = s->allocs - s->before.allocs;
+	uint64_t events = s->intake.events - s->before.events, allocs = s->intake.allocs - s->before.allocs;
 	uint64_t bytes = heap_alloc_bytes(s->heap);
 	double ticks = (double)(s->stats.cycles - s->before.cycles);
 
@@ -485,8 +419,8 @@ static void control_rate(struct session *s, double now)
 	}
 	s->before.cpu = s->usage.cpu;
 	s->before.self_cpu = self;
-	s->before.events = s->events;
-	s->before.allocs = s->allocs;
+	s->before.events = s->intake.events;
+	s->before.allocs = s->intake.allocs;
 	s->before.cycles = s->stats.cycles;
 	s->before.bytes = bytes;
 }
@@ -510,7 +444,7 @@ static void look_after(struct session *s)
 			err_free(s->probe->ops->set_raise(s->probe, s->target, s->auto_rate));
 	}
 	/* a quiet target isn't looked at more often than the screen needs */
-	bool control = s->auto_rate && s->events != s->before.events;
+	bool control = s->auto_rate && s->intake.events != s->before.events;
 	if (now - s->last_usage >= (control ? CONTROL_SECONDS : USAGE_SECONDS)) {
 		target_usage(s->target, &s->usage);
 		if (s->placed)
@@ -539,8 +473,8 @@ static struct err *on_exec(struct session *s)
 	if (s->auto_rate)
 		s->rate = s->control.rate = s->config.rate;
 	s->probe = make_probe(s);
-	s->events = s->allocs = s->stacks = s->stacks_complete = 0;
-	memset(s->ends, 0, sizeof(s->ends));
+	s->intake.heap = s->heap;
+	intake_reset(&s->intake);
 	memset(&s->stats, 0, sizeof(s->stats));
 	memset(&s->before, 0, sizeof(s->before));
 	memset(&s->shown, 0, sizeof(s->shown));
@@ -632,11 +566,11 @@ struct view *session_publish(struct session *s)
 		.auto_rate = s->auto_rate,
 		.rate = s->rate,
 		.overhead = s->overhead,
-		.events = s->events,
+		.events = s->intake.events,
 		.dropped = s->stats.dropped + s->stats.abandoned + s->stats.bad,
 		.gap = s->stats.gap,
-		.stacks = s->stacks,
-		.stacks_complete = s->stacks_complete,
+		.stacks = s->intake.allocs,
+		.stacks_complete = s->intake.stacks_complete,
 		.untracked = s->stats.no_slot,
 		.rss = s->usage.rss,
 		.threads = s->usage.threads,
@@ -646,7 +580,7 @@ struct view *session_publish(struct session *s)
 		.nunhooked = nun,
 	};
 	_Static_assert(ARRAY_SIZE(info.ends) >= UNWIND_END_COUNT, "every end has its counter");
-	memcpy(info.ends, s->ends, sizeof(s->ends));
+	memcpy(info.ends, s->intake.ends, sizeof(s->intake.ends));
 	struct view *view = heap_publish(s->heap, &info, ticks_to_ns(&s->clock, ticks_now()));
 	free(un);
 	view->seq = ++s->views;

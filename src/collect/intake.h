@@ -1,0 +1,53 @@
+/*
+ * The way of an event: from the probe's records to the heap model. A stack that was walked in the target
+ * comes as its difference to the thread's last one; any other is found in its copy here, and its
+ * rules are told to the probe, so that next time it isn't copied. No process and no clock but the
+ * events' own. The collector thread; allocates nothing for an event.
+ */
+#ifndef HEAPTOP_COLLECT_INTAKE_H
+#define HEAPTOP_COLLECT_INTAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/unwind.h"
+#include "wire/wire.h"
+
+struct frames;
+struct heap;
+struct probe_event;
+struct recorder;
+struct ticks_clock;
+
+struct intake {
+	/* borrowed, set by the owner */
+	struct heap *heap;
+	struct frames *frames;
+	struct unwinder *unwinder;
+	struct recorder *recorder;	/* or NULL */
+	const struct ticks_clock *clock;
+	/* a stack led outside all known modules at one of these n return addresses: true if the modules
+	 * have been read again and have changed */
+	bool (*missed)(void *ctx, const uint64_t *pcs, size_t n);
+	/* these return addresses were on a stack that was copied */
+	void (*teach)(void *ctx, const uint64_t *pcs, size_t n);
+	void *ctx;
+
+	/* since the start */
+	uint64_t events, allocs;
+	uint64_t stacks_complete, ends[UNWIND_END_COUNT];
+
+	bool resync;			/* an event was lost that a later one referred to; the owner clears it */
+	uint8_t seqs[WIRE_SLOTS];	/* of the slot's last event with a stack */
+	uint64_t pcs[WIRE_MAX_FRAMES * 2];
+	uint64_t addrs[WIRE_MAX_FRAMES * 2];
+};
+
+/* Another program image: counters begin again. The borrowed stay. */
+void intake_reset(struct intake *in);
+
+/* A probe_event_fn; ctx is the struct intake. */
+void intake_event(void *ctx, const struct probe_event *e);
+
+#endif
