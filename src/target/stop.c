@@ -118,7 +118,8 @@ void target_raise_priority(struct target *t)
 	t->old_nice = getpriority(PRIO_PROCESS, (id_t)self);
 	if (errno || (t->old_policy != SCHED_OTHER && t->old_policy != SCHED_BATCH))
 		return;
-	if (sched_setscheduler(0, SCHED_FIFO, &one) == 0 ||
+	/* not for what is forked meanwhile: a busy program at that priority takes the machine */
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &one) == 0 ||
 	    setpriority(PRIO_PROCESS, (id_t)self, -20) == 0)
 		t->raised = true;
 }
