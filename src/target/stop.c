@@ -129,7 +129,9 @@ void target_restore_priority(struct target *t)
 	if (!t->raised)
 		return;
 	t->raised = false;
-	sched_setscheduler(0, t->old_policy, &t->old_param);
+	/* only CAP_SYS_NICE may take the flag away again */
+	if (sched_setscheduler(0, t->old_policy, &t->old_param) < 0)
+		sched_setscheduler(0, t->old_policy | SCHED_RESET_ON_FORK, &t->old_param);
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), t->old_nice);
 }
 
