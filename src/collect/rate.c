@@ -27,6 +27,9 @@
  * Not to and fro. Rates are powers of two, which leave UP / DOWN / 2 between the two thresholds. A
  * program that comes and goes makes the rate come down and go up again; each time that happens,
  * the window doubles, until it covers quiet and busy times and sees their mean.
+ *
+ * The agent raises the rate by itself when a ring fills up before heaptop looks, by far more than is needed
+ * mostly. That is looked at sooner, unless it happens again and again.
  */
 #include "collect/rate.h"
 
@@ -38,6 +41,7 @@
 #define LEFT_OVER 0.25		/* of the budget: what recording may always cost */
 #define BUSY 0.25		/* of a core: what a program is taken to use at least */
 #define HOLD_MIN 1.0		/* seconds */
+#define HOLD_AGENT 0.3		/* after the agent has raised the rate */
 #define HOLD_MAX 30.0
 #define HOLD_LONG 16.0	/* windows: coming down and going up again within them was to and fro; so long
 			 * without a change, and the next is half as long */
@@ -53,7 +57,7 @@ void rate_init(struct rate_control *c, double budget, uint64_t rate)
 {
 	*c = (struct rate_control){
 		.budget = budget > 0 ? budget : 0, .rate = rate, .event = EVENT_SECONDS, .hold = HOLD_MIN,
-		.since_down = HOLD_LONG * HOLD_MAX,
+		.since_down = HOLD_LONG * HOLD_MAX + 1,
 	};
 }
 
@@ -126,6 +130,15 @@ static uint64_t power_of_two(double rate)
 	return ret;
 }
 
+/* The rate goes up. Has it come down just before? */
+static void note_up(struct rate_control *c)
+{
+	if (c->since_down > HOLD_LONG * c->hold)
+		return;
+	c->hold = c->hold < HOLD_MAX / 2 ? c->hold * 2 : HOLD_MAX;
+	c->since_down = HOLD_LONG * HOLD_MAX + 1;	/* this one is dealt with */
+}
+
 /* A new rate; `ratio`: events to be expected at it, per event so far. */
 static void change(struct rate_control *c, uint64_t rate, double ratio)
 {
@@ -134,6 +147,7 @@ static void change(struct rate_control *c, uint64_t rate, double ratio)
 	c->mean.work *= ratio;
 	c->before *= ratio;
 	c->since_change = 0;
+	c->by_agent = false;
 	window_begin(c);
 }
 
@@ -143,7 +157,10 @@ void rate_follow(struct rate_control *c, uint64_t rate)
 
 	if (rate > RATE_MAX)
 		rate = RATE_MAX;
+	if (rate > c->rate)
+		note_up(c);
 	change(c, rate, (double)rate > from ? from / (double)rate : 1);
+	c->by_agent = c->hold <= HOLD_MIN;
 }
 
 static void go_up(struct rate_control *c, double f, const struct rate_sample *s)
@@ -157,10 +174,7 @@ static void go_up(struct rate_control *c, double f, const struct rate_sample *s)
 	uint64_t rate = power_of_two(want > (double)c->rate ? want : (double)c->rate + 1);
 	if (rate == c->rate)
 		return;		/* RATE_MAX */
-	if (c->since_down < HOLD_LONG * c->hold) {
-		c->hold = c->hold < HOLD_MAX / 2 ? c->hold * 2 : HOLD_MAX;
-		c->since_down = HOLD_LONG * HOLD_MAX;	/* this one is dealt with */
-	}
+	note_up(c);
 	change(c, rate, c->rate <= 1 ? -expm1(-size / (double)rate) : (double)c->rate / (double)rate);
 }
 
@@ -259,7 +273,7 @@ uint64_t rate_update(struct rate_control *c, const struct rate_sample *s)
 		go_up(c, both > f ? both : f, s);
 	else if (too_many(c, s->live_samples))
 		go_up(c, 2, s);
-	else if (c->window.seconds >= c->hold)
+	else if (c->window.seconds >= (c->by_agent ? HOLD_AGENT : c->hold))
 		window_end(c);
 	return c->rate;
 }

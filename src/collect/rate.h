@@ -50,6 +50,7 @@ struct rate_control {
 	double event;		/* seconds an allocation costs to record, its free included */
 	double hold;		/* seconds a window takes before the rate may come down */
 	double since_down, since_change;	/* seconds */
+	bool by_agent;		/* the rate is one the agent has chosen */
 };
 
 void rate_init(struct rate_control *control, double budget, uint64_t rate);
