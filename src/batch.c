@@ -74,6 +74,7 @@ static void header(FILE *out, struct report *report)
 	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
 		percent(i->stacks_complete, i->stacks));
 	incomplete(out, i);
+	fprintf(out, "# stacks_walked_pct: %.2f\n", percent(i->walked, i->walked + i->copied));
 	fprintf(out, "# cache_hit_pct: %.2f\n", percent(t->last_hits, t->steps));
 	fprintf(out, "# hooks: %u\n", i->nhooks);
 	for (size_t k = 0; k < i->nunhooked; k++)

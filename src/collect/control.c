@@ -4,7 +4,8 @@
 #include "base/err.h"
 #include "probe/probe.h"
 
-#define SHOWN_SECONDS 1.0	/* the overhead shown is one of about so long */
+#define SHOWN_SECONDS 1.0	/* the overhead shown is one of about so long, */
+#define FIRST_SECONDS 0.25	/* but the first of less, and a short program's of its life */
 
 void control_init(struct control *c, double budget, uint64_t rate, bool on)
 {
@@ -41,8 +42,8 @@ void control_measure(struct control *c, const struct control_counts *now, double
 {
 	if (c->shown.time > 0) {
 		struct rate_sample s = control_sample(&c->shown, now, ns_per_tick);
-		/* a program's last moments alone say little, but better than nothing */
-		bool enough = s.seconds >= SHOWN_SECONDS || (last && c->overhead <= 0);
+		bool first = c->overhead <= 0;
+		bool enough = s.seconds >= (first ? FIRST_SECONDS : SHOWN_SECONDS) || (first && last);
 		if (!enough || s.cpu <= 0)
 			return;
 		c->overhead = (float)rate_overhead(&s);

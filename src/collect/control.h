@@ -42,7 +42,8 @@ void control_init(struct control *c, double budget, uint64_t rate, bool on);
 struct rate_sample control_sample(const struct control_counts *from, const struct control_counts *to,
 				  double ns_per_tick);
 
-/* The overhead since it was last computed, if that is a second ago or this is the `last` time. */
+/* The overhead since it was last computed, if that is a second ago; the first time sooner, and also
+ * if this is the `last` look. */
 void control_measure(struct control *c, const struct control_counts *now, double ns_per_tick, bool last);
 
 /*

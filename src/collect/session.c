@@ -559,6 +559,8 @@ struct view *session_publish(struct session *s)
 		.gap = s->stats.gap,
 		.stacks = s->stacks,
 		.stacks_complete = s->stacks_complete,
+		.walked = s->stats.walked,
+		.copied = s->stats.copied,
 		.untracked = s->stats.no_slot,
 		.rss = s->usage.rss,
 		.threads = s->usage.threads,

@@ -474,13 +474,23 @@ static void overhead_is_of_a_second(void **state)
 	(void)state;
 	control_init(&c, BUDGET, 1, true);
 	control_measure(&c, &now, 1, false);
-	now.time = 10.5;
-	now.cpu = 1.5;
-	now.cycles = 50000000;
+	now.time = 10.2;
+	now.cpu = 1.2;
+	now.cycles = 10000000;
 	control_measure(&c, &now, 1, false);
 	assert_true(c.overhead == 0);
-	now.time = 11;
-	now.cpu = 2;
+	/* the first comes soon */
+	now.time = 10.3;
+	now.cpu = 1.3;
+	now.cycles = 30000000;
+	control_measure(&c, &now, 1, false);
+	assert_between((double)c.overhead, 0.0999, 0.1001);
+	now.time = 11.2;
+	control_measure(&c, &now, 1, false);
+	assert_between((double)c.overhead, 0.0999, 0.1001);
+	now.time = 11.3;
+	now.cpu = 2.3;
+	now.cycles = 80000000;
 	control_measure(&c, &now, 1, false);
 	assert_between((double)c.overhead, 0.0499, 0.0501);
 	/* asleep: what was measured last stands */
