@@ -346,11 +346,14 @@ static void silence_at_a_high_rate(void **state)
 	(void)state;
 	steady_calls = 6e5;
 	steady_size = 16;
-	plant_init(&p, steady);
-	rate_follow(&p.control, RATE_MAX);
-	plant_run(&p, 60);
-	assert_true(p.changes <= 4);
-	assert_between(p.most, 0, 1.5 * BUDGET);
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		plant_init(&p, steady);
+		p.seed = seed;
+		rate_follow(&p.control, RATE_MAX);
+		plant_run(&p, 20);
+		assert_true(p.changes <= 4);
+		assert_between(p.most, 0, 1.5 * BUDGET);
+	}
 }
 
 static struct load grow_then_free(double t)
@@ -419,7 +422,7 @@ static void collector_load(void **state)
 	assert_between(p.last.work / STEP, 0.3 * RATE_COLLECTOR_LOAD, 1.2 * RATE_COLLECTOR_LOAD);
 }
 
-/* The agent has raised the rate by itself: that is where it goes on from, and comes down from. */
+/* The agent has raised the rate by itself: that is where it goes on from, and comes down from soon. */
 static void follows(void **state)
 {
 	struct plant p;
@@ -428,9 +431,9 @@ static void follows(void **state)
 	steady_calls = 1e3;
 	steady_size = 100;
 	plant_init(&p, steady);
-	rate_follow(&p.control, 64 << 10);
-	assert_int_equal(p.control.rate, 64 << 10);
-	plant_run(&p, 2);
+	rate_follow(&p.control, 4096);
+	assert_int_equal(p.control.rate, 4096);
+	plant_run(&p, 0.7);
 	assert_int_equal(p.control.rate, 1);
 	rate_follow(&p.control, UINT64_MAX);
 	assert_int_equal(p.control.rate, RATE_MAX);
@@ -486,6 +489,7 @@ static void overhead_is_of_a_second(void **state)
 	control_measure(&c, &now, 1, false);
 	assert_between((double)c.overhead, 0.0999, 0.1001);
 	now.time = 11.2;
+	now.cpu = 2.2;
 	control_measure(&c, &now, 1, false);
 	assert_between((double)c.overhead, 0.0999, 0.1001);
 	now.time = 11.3;
