@@ -69,10 +69,12 @@ static void header(FILE *out, struct report *report)
 	fprintf(out, "# alloc_bytes: %" PRIu64 "\n# alloc_blocks: %" PRIu64 "\n# free_bytes: %" PRIu64
 		"\n# free_blocks: %" PRIu64 "\n# temp_blocks: %" PRIu64 "\n", s->alloc_bytes,
 		q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10), q10_round(s->temp_q10));
+	fprintf(out, "# alloc_error_pct: %.2f\n", percent_error(sqrt(s->alloc_var), s->alloc_bytes));
 	fprintf(out, "# rss_bytes: %" PRIu64 "\n# threads: %u\n", i->rss, i->threads);
 	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
 		percent(i->stacks_complete, i->stacks));
 	incomplete(out, i);
+	fprintf(out, "# stacks_walked_pct: %.2f\n", percent(i->walked, i->walked + i->copied));
 	fprintf(out, "# cache_hit_pct: %.2f\n", percent(t->last_hits, t->steps));
 	fprintf(out, "# hooks: %u\n", i->nhooks);
 	for (size_t k = 0; k < i->nunhooked; k++)

@@ -95,8 +95,11 @@ static void add_sampling(const struct ui *ui, struct pieces *p)
 	if (info->state == VIEW_SNAPSHOT && !info->rate)
 		return;		/* another tool's file says nothing about it */
 	if (info->rate <= 1) {
+		/* every call is recorded now, but what is shown may partly come from samples before */
+		bool estimates = ui_sampled(ui);
 		pieces_set(pieces_add(p, 30, STYLE_LABEL, STYLE_TEXT), "", NULL,
-			   info->exact ? "exact" : "every call", info->exact ? "exact" : "1:1");
+			   estimates ? "every call" : info->auto_rate ? "exact (auto)" : "exact",
+			   estimates ? "1:1" : "exact");
 		return;
 	}
 	text_bytes(num, info->rate);

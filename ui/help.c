@@ -84,7 +84,9 @@ void log_open(struct ui *ui)
 		size_t before = p->n;
 		if (info->attached)
 			pager_add(p, STYLE_TEXT, "  blocks allocated before heaptop attached are unknown");
-		if (ui_sampled(ui))
+		if (ui_sampled(ui) && info->rate <= 1)
+			pager_add(p, STYLE_TEXT, "  every call is recorded now, but there were samples only before: numbers are estimates");
+		else if (ui_sampled(ui))
 			pager_add(p, STYLE_TEXT, "  sampled: one sample for every %s allocated, on average; numbers are estimates",
 				  format_bytes(buf, info->rate, 1));
 		add_count(p, true, "events dropped", info->dropped, "the rings were full; the numbers are too small by that");
@@ -111,6 +113,9 @@ void log_open(struct ui *ui)
 			pager_add(p, STYLE_TEXT, "  trace tree: %s%% of %llu steps answered by the last-lookup cache",
 				  format_percent(buf, (double)t->last_hits, (double)t->steps, 1),
 				  (unsigned long long)t->steps);
+		if (info->walked || info->copied)
+			pager_add(p, STYLE_TEXT, "  stacks: %llu walked in the program, %llu copied out of it",
+				  (unsigned long long)info->walked, (unsigned long long)info->copied);
 		if (info->pause > 0)
 			pager_add(p, STYLE_TEXT, "  the program was stopped for %u ms to be hooked",
 				  info->pause < 1e5f ? (unsigned)(info->pause * 1000 + 0.5f) : 0);

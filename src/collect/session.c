@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/ticks.h"
+#include "collect/control.h"
 #include "collect/frames.h"
 #include "collect/intake.h"
-#include "collect/rate.h"
 #include "collect/record.h"
 #include "elf/modules.h"
 #include "heap/heap.h"
@@ -30,8 +30,8 @@
 #include "wire/wire.h"
 
 #define RENEW_SECONDS 0.1	/* between renewals of the lease */
-#define CONTROL_SECONDS 0.1	/* between looks at the auto rate, if rate_ready() */
-#define USAGE_SECONDS 0.5	/* between readings of /proc/PID/stat */
+#define CONTROL_SECONDS 0.1	/* between looks at the auto rate while events come, */
+#define USAGE_SECONDS 0.5	/* and else */
 #define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
 #define MODULES_MISS_SECONDS 0.001	/* the same after an address no module holds, at first; */
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
@@ -55,11 +55,11 @@ struct session {
 	bool placed;		/* the probe is in the target */
 	bool ended, detached, paused;
 	bool replaced;		/* attached, and it has executed another program since */
-	bool auto_rate;
-	uint64_t rate;
-	double last_renew, last_control, last_usage, last_modules;
+	double last_renew, last_usage, last_modules;
 	double miss_interval;	/* seconds; see refresh_after_miss */
-	struct rate_control control;
+	struct control control;
+	uint64_t usage_events;	/* events at the last look at the usage */
+	double work;		/* seconds of CPU time spent on events */
 	double pause_seconds;	/* the target was stopped to get in */
 	double start;		/* hooks were placed, monotonic */
 	bool starting;		/* within START_SECONDS of it, and launched with the auto rate */
@@ -70,17 +70,6 @@ struct session {
 	struct intake intake;
 	uint64_t taught;	/* rules handed to the agent */
 
-	/* at the last control, for differences */
-	struct {
-		uint64_t events, allocs, cycles, bytes;
-		double cpu, self_cpu;
-	} before;
-	float overhead;
-	/* at the last look at the overhead shown, about a second apart */
-	struct {
-		double time, cpu;
-		uint64_t cycles;
-	} shown;
 };
 
 static double thread_cpu(void)
@@ -154,10 +143,12 @@ static size_t drain(struct session *s, bool last)
 {
 	if (!s->placed)
 		return 0;
+	double began = thread_cpu();
 	size_t n = s->probe->ops->drain(s->probe, s->target, last, intake_event, &s->intake);
 	if (s->intake.resync)
 		s->probe->ops->resync(s->probe);
 	s->intake.resync = false;
+	s->work += thread_cpu() - began;
 	return n;
 }
 
@@ -229,7 +220,7 @@ static struct err *place(struct session *s)
 	}
 	s->placed = true;
 	s->start = monotonic_seconds();
-	s->starting = s->auto_rate && !s->config.pid;
+	s->starting = s->control.on && !s->config.pid;
 	if (s->paused)
 		err = s->probe->ops->set_active(s->probe, s->target, false);
 	return err;
@@ -297,12 +288,12 @@ static struct err *get_in_attached(struct session *s, int *ret_exit)
 static struct probe *make_probe(const struct session *s)
 {
 	return probe_agent_create(&(struct probe_config){
-		.rate = s->rate,
+		.rate = s->control.rate,
 		.exact = s->config.exact,
 		/* Many programs do most of their allocating when they start, and short ones nothing
 		 * else: those moments are recorded whole, at the price of some waiting. With the auto
 		 * rate a running process is never made to wait. */
-		.raise = s->auto_rate && s->config.pid,
+		.raise = s->control.on && s->config.pid,
 		.max_stack = s->config.max_stack,
 	});
 }
@@ -312,11 +303,10 @@ struct err *session_open(const struct collect_config *config, struct session **r
 	struct session *s = xcalloc(1, sizeof(*s));
 
 	s->config = *config;
-	s->auto_rate = config->auto_rate && !config->exact;
-	s->rate = config->exact ? 1 : config->rate;
+	control_init(&s->control, config->budget, config->exact ? 1 : config->rate,
+		     config->auto_rate && !config->exact);
 	s->paused = config->paused;
 	s->miss_interval = MODULES_MISS_SECONDS;
-	s->control = (struct rate_control){ .budget = config->budget, .rate = s->rate };
 	s->mods = modules_create();
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods);
@@ -364,65 +354,30 @@ void session_close(struct session *s)
 
 /* ---- while it runs ---- */
 
-/* Overhead as shown: of everything recorded, over about a second. */
-static void update_overhead(struct session *s, double now)
+/* What the target uses, what the agent counts, what of it is overhead. */
+static void measure(struct session *s, double now, bool last)
 {
-	double cpu = s->usage.cpu - s->shown.cpu;
-	double ticks = (double)(s->stats.cycles - s->shown.cycles);
-
-	if (now - s->shown.time < 1 || cpu <= 0)
-		return;
-	s->overhead = (float)(ticks * s->clock.ns_per_tick * 1e-9 / cpu);
-	s->shown.time = now;
-	s->shown.cpu = s->usage.cpu;
-	s->shown.cycles = s->stats.cycles;
-}
-
-/* The agent has raised the rate by itself: go on from there. */
-static void follow_agent(struct session *s)
-{
-	if (s->auto_rate && s->stats.rate && s->stats.rate != s->rate)
-		s->rate = s->control.rate = s->stats.rate;
-}
-
-static void control_rate(struct session *s, double now)
-{
-	double seconds = now - s->last_control;
-	double cpu = s->usage.cpu - s->before.cpu;
-
-	if (!rate_ready(seconds, cpu))
-		return;
-	double self = thread_cpu();
-	uint64_t events = s->intake.events - s->before.events, allocs = s->intake.allocs - s->before.allocs;
-	uint64_t bytes = heap_alloc_bytes(s->heap);
-	double ticks = (double)(s->stats.cycles - s->before.cycles);
-
-	s->last_control = now;
-	if (cpu > 0 && events) {
-		struct rate_sample sample = {
-			.seconds = seconds,
-			.overhead = ticks * s->clock.ns_per_tick * 1e-9 / cpu
-				* ((double)allocs / (double)events),
-			.alloc_bps = (double)(bytes - s->before.bytes) / seconds,
-			.events_ps = (double)allocs / seconds,
-			.collector_load = (self - s->before.self_cpu) / seconds
-				* ((double)allocs / (double)events),
-			.live_samples = heap_live_samples(s->heap),
-		};
-		uint64_t rate = rate_update(&s->control, &sample);
-		if (rate != s->rate) {
-			struct err *err = s->probe->ops->set_rate(s->probe, s->target, rate);
-			if (!err)
-				s->rate = rate;
-			err_free(err);
-		}
-	}
-	s->before.cpu = s->usage.cpu;
-	s->before.self_cpu = self;
-	s->before.events = s->intake.events;
-	s->before.allocs = s->intake.allocs;
-	s->before.cycles = s->stats.cycles;
-	s->before.bytes = bytes;
+	target_usage(s->target, &s->usage);
+	if (s->placed)
+		s->probe->ops->stats(s->probe, s->target, &s->stats);
+	s->last_usage = now;
+	s->usage_events = s->intake.events;
+	struct control_counts counts = {
+		.time = now,
+		.cpu = s->usage.cpu,
+		.work = s->work,
+		.cycles = s->stats.cycles,
+		.events = s->intake.events,
+		.allocs = s->intake.allocs,
+		.alloc_calls = heap_alloc_calls(s->heap),
+		.free_calls = heap_free_calls(s->heap),
+		.alloc_bytes = heap_alloc_bytes(s->heap),
+		.live_samples = heap_live_samples(s->heap),
+	};
+	control_measure(&s->control, &counts, s->clock.ns_per_tick, last);
+	if (s->placed && !s->starting && !last)
+		control_decide(&s->control, &counts, s->clock.ns_per_tick, s->stats.rate, s->probe,
+			       s->target);
 }
 
 static void look_after(struct session *s)
@@ -441,20 +396,12 @@ static void look_after(struct session *s)
 	if (s->starting && now - s->start > START_SECONDS) {
 		s->starting = false;
 		if (s->placed)
-			err_free(s->probe->ops->set_raise(s->probe, s->target, s->auto_rate));
+			err_free(s->probe->ops->set_raise(s->probe, s->target, s->control.on));
 	}
 	/* a quiet target isn't looked at more often than the screen needs */
-	bool control = s->auto_rate && s->intake.events != s->before.events;
-	if (now - s->last_usage >= (control ? CONTROL_SECONDS : USAGE_SECONDS)) {
-		target_usage(s->target, &s->usage);
-		if (s->placed)
-			s->probe->ops->stats(s->probe, s->target, &s->stats);
-		s->last_usage = now;
-		follow_agent(s);
-		update_overhead(s, now);
-	}
-	if (s->auto_rate && s->placed && !s->starting && now - s->last_control >= CONTROL_SECONDS)
-		control_rate(s, now);
+	bool busy = s->control.on && s->intake.events != s->usage_events;
+	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))
+		measure(s, now, false);
 	if (now - s->last_modules >= MODULES_SECONDS) {
 		err_free(refresh_modules(s));
 		ticks_clock_refine(&s->clock);
@@ -470,14 +417,13 @@ static struct err *on_exec(struct session *s)
 	heap_destroy(s->heap);
 	s->heap = heap_create(&(struct heap_config){ 0 });
 	/* a rate chosen by hand stays */
-	if (s->auto_rate)
-		s->rate = s->control.rate = s->config.rate;
+	control_init(&s->control, s->config.budget, s->control.on ? s->config.rate : s->control.rate,
+		     s->control.on);
 	s->probe = make_probe(s);
 	s->intake.heap = s->heap;
 	intake_reset(&s->intake);
 	memset(&s->stats, 0, sizeof(s->stats));
-	memset(&s->before, 0, sizeof(s->before));
-	memset(&s->shown, 0, sizeof(s->shown));
+	s->usage_events = 0;
 	log_line("the program has executed %s: starting afresh", target_command(s->target));
 	struct err *err = hook_stopped_image(s);
 	if (err) {
@@ -514,11 +460,9 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 		*ret_err = on_exec(s);
 		return *ret_err ? SESSION_BROKEN : SESSION_BUSY;
 	case TARGET_EXITING:
-		target_usage(s->target, &s->usage);
 		err_free(refresh_modules(s));
 		drain(s, true);
-		if (s->placed)
-			s->probe->ops->stats(s->probe, s->target, &s->stats);
+		measure(s, monotonic_seconds(), true);
 		return SESSION_BUSY;
 	case TARGET_EXITED:
 		on_end(s);
@@ -563,14 +507,16 @@ struct view *session_publish(struct session *s)
 		.exit_code = s->ended ? target_exit_code(s->target) : -1,
 		.attached = !target_is_launched(s->target),
 		.exact = s->config.exact,
-		.auto_rate = s->auto_rate,
-		.rate = s->rate,
-		.overhead = s->overhead,
+		.auto_rate = s->control.on,
+		.rate = s->control.rate,
+		.overhead = s->control.overhead,
 		.events = s->intake.events,
 		.dropped = s->stats.dropped + s->stats.abandoned + s->stats.bad,
 		.gap = s->stats.gap,
 		.stacks = s->intake.allocs,
 		.stacks_complete = s->intake.stacks_complete,
+		.walked = s->stats.walked,
+		.copied = s->stats.copied,
 		.untracked = s->stats.no_slot,
 		.rss = s->usage.rss,
 		.threads = s->usage.threads,
@@ -692,14 +638,9 @@ void session_set_rate(struct session *s, uint64_t rate)
 {
 	if (s->config.exact || !s->placed || s->ended)
 		return;
-	s->auto_rate = !rate;
-	err_free(s->probe->ops->set_raise(s->probe, s->target, s->auto_rate && !s->starting));
-	if (!rate)
-		return;
-	struct err *err = s->probe->ops->set_rate(s->probe, s->target, rate);
-	if (!err)
-		s->rate = s->control.rate = rate;
-	err_free(err);
+	/* first: the agent mustn't raise a rate given by hand */
+	err_free(s->probe->ops->set_raise(s->probe, s->target, !rate && !s->starting));
+	control_set(&s->control, rate, s->probe, s->target);
 }
 
 void session_signal(struct session *s, int sig)

@@ -45,6 +45,8 @@ static const struct {
 	FIELD("ends5", info.ends[5], U64),
 	FIELD("ends6", info.ends[6], U64),
 	FIELD("ends7", info.ends[7], U64),
+	FIELD("walked", info.walked, U64),
+	FIELD("copied", info.copied, U64),
 	FIELD("untracked", info.untracked, U64),
 	FIELD("rss", info.rss, U64),
 	FIELD("threads", info.threads, U32),

@@ -283,7 +283,8 @@ static void headline(struct writer *w)
 	CLEANUP_FREE char *text = xasprintf(
 		"heaptop: %s [%d], %s live in %s blocks, %s%s", view->info.command, view->info.pid,
 		text_bytes(live, total.live_bytes), text_count(blocks, q10_round(total.live_q10)),
-		view->info.rate > 1 ? "sampled every " : "exact",
+		view->info.rate > 1 ? "sampled every "
+				    : view->totals.s.alloc_var > 0 ? "sampled before" : "exact",
 		view->info.rate > 1 ? text_bytes(rate, view->info.rate) : "");
 
 	add_comment(w, text);

@@ -39,6 +39,8 @@ static void write_header(FILE *out, const struct view *view)
 	if (info->rate > 1)
 		fprintf(out, "sampled: one sample in %s on average; numbers are estimates\n",
 			text_bytes(a, info->rate));
+	else if (s->alloc_var > 0)
+		fprintf(out, "every call counted now, sampled before; numbers are estimates\n");
 	else
 		fprintf(out, "exact: every call counted\n");
 	if (info->attached)

@@ -39,7 +39,8 @@ struct heap {
 	struct undo undo[WIRE_SLOTS];
 	uint64_t now;			/* newest time seen */
 	uint64_t lost_frees, untracked;
-	uint64_t alloc_bytes;		/* estimated, since the start */
+	uint64_t alloc_bytes;		/* estimated, since the start; so are these */
+	uint64_t alloc_q10, free_q10;
 	uint64_t seq;
 	struct view_point points[MAX_POINTS];
 	size_t npoints;
@@ -89,6 +90,16 @@ uint64_t heap_alloc_bytes(const struct heap *heap)
 	return heap->alloc_bytes;
 }
 
+uint64_t heap_alloc_calls(const struct heap *heap)
+{
+	return heap->alloc_q10 >> 10;
+}
+
+uint64_t heap_free_calls(const struct heap *heap)
+{
+	return heap->free_q10 >> 10;
+}
+
 /* End a tracked block. Returns whether it counts as temporary. */
 static bool block_end(struct heap *heap, const struct live_block *block, uint64_t time, bool lost)
 {
@@ -96,6 +107,7 @@ static bool block_end(struct heap *heap, const struct live_block *block, uint64_
 	bool temp = !lost && time >= block->time && time - block->time < TEMP_NS;
 
 	traces_free(&heap->traces, block->trace, &w, temp);
+	heap->free_q10 += w.blocks_q10;
 	return temp;
 }
 
@@ -190,6 +202,7 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 	live_put(&heap->live, &block);
 	traces_alloc(&heap->traces, block.trace, &w, time);
 	heap->alloc_bytes += w.bytes;
+	heap->alloc_q10 += w.blocks_q10;
 }
 
 void heap_free(struct heap *heap, uint64_t addr, uint64_t time, uint32_t slot, bool by_realloc)
@@ -226,6 +239,7 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 		return;
 	live_put(&heap->live, block);
 	traces_unfree(&heap->traces, block->trace, &w, undo->temp, heap->now);
+	heap->free_q10 -= w.blocks_q10;
 }
 
 /* ---- publishing ---- */

@@ -73,9 +73,14 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot);
  */
 struct view *heap_publish(struct heap *heap, const struct view_info *info, uint64_t time);
 
-/* Current totals without publishing: tracked live blocks, bytes allocated since the start. */
+/*
+ * Current totals without publishing: tracked live blocks; since the start, estimated: bytes
+ * allocated, allocations, frees of tracked blocks (of others nothing is known).
+ */
 uint64_t heap_live_samples(const struct heap *heap);
 uint64_t heap_alloc_bytes(const struct heap *heap);
+uint64_t heap_alloc_calls(const struct heap *heap);
+uint64_t heap_free_calls(const struct heap *heap);
 
 /* The weight of a block: bytes and blocks (1/1024) it stands for, and its variance (bytes^2). */
 struct heap_weight {

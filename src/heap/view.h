@@ -71,6 +71,7 @@ struct view_info {
 	uint64_t gap;		/* samples not recorded because heaptop was late */
 	uint64_t stacks, stacks_complete;	/* allocation events; those whose stack reached its root */
 	uint64_t ends[8];	/* allocation events by enum unwind_end */
+	uint64_t walked, copied;	/* stacks walked inside the target; copied, to be walked here */
 	uint64_t untracked;	/* live blocks beyond the table's bound, or calls of slotless threads */
 	uint64_t rss;		/* bytes */
 	uint32_t threads;

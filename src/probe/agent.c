@@ -85,9 +85,9 @@ static struct err *set_rate(struct probe *p, struct target *t, uint64_t rate)
 {
 	struct agent *a = agent_of(p);
 
-	if (rate == a->rate || !a->state)
+	/* also the rate last set: the agent may have raised it since */
+	if (!a->state)
 		return NULL;
-	a->rate = rate;
 	struct err *err = target_write(t, CTL(a, rate), &rate, sizeof(rate));
 	if (!err)
 		err = wake_slots(a, t);

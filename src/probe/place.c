@@ -403,12 +403,11 @@ static struct err *write_control(struct agent *a, struct target *t)
 	if (getrandom(words, sizeof(words), 0) != sizeof(words))
 		words[0] = words[1] = ticks_now() * 0x9e3779b97f4a7c15ull;
 	a->lease = ticks_now() + 2 * agent_ticks_per_second(a);
-	a->rate = a->config.exact ? 1 : a->config.rate;
 	struct wire_ctl ctl;
 	fill_owner(&ctl);
 	ctl.active = 1;
 	ctl.lease = a->lease;
-	ctl.rate = a->rate;
+	ctl.rate = a->config.exact ? 1 : a->config.rate;
 	ctl.free_all = a->config.exact;
 	ctl.wait = !a->config.raise;
 	ctl.raise = a->config.raise;

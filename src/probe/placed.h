@@ -78,7 +78,6 @@ struct agent {
 	uint64_t ticks_began;		/* TSC and clock at create, to learn the TSC's rate */
 	uint64_t ns_began;
 	uint64_t lease;
-	uint64_t rate;
 	bool active;
 
 	/* drain: threads whose stack bounds are asked for */

@@ -179,7 +179,8 @@ struct view *fakeheap_view(struct fakeheap *f)
 	struct view_info info = {
 		.pid = f->config.snapshot ? 0 : 4242, .command = (char *)"./sceneview --hd scene.json",
 		.state = f->config.snapshot ? VIEW_SNAPSHOT : f->ended ? VIEW_EXITED : VIEW_RUNNING,
-		.exit_code = f->exit_code, .attached = f->config.attached, .exact = f->config.rate <= 1,
+		.exit_code = f->exit_code, .attached = f->config.attached, .exact = f->config.rate <= 1 && !f->config.auto_rate,
+		.auto_rate = f->config.auto_rate,
 		.rate = f->config.rate, .overhead = 0.018f, .events = 1000 * f->second,
 		.dropped = f->config.dropped, .stacks = 1000, .stacks_complete = 987,
 		.rss = 508u << 20, .threads = 6, .pause = 0.0123f, .nhooks = 14,

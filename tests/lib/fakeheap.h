@@ -15,6 +15,7 @@ struct fakeheap;
 
 struct fakeheap_config {
 	uint64_t rate;		/* 1: exact */
+	bool auto_rate;
 	bool snapshot;		/* the view says it is one; else a running program */
 	bool attached;
 	uint64_t dropped;

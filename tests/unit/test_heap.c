@@ -278,8 +278,10 @@ static void test_back_to_zero(void **state)
 	for (uint32_t i = 0; i < 5000; i++)
 		put(heap, 16 + i * 16, 1 + i % 700, 1000 + i * 7, i, 0, &frame, 1, 0);
 	assert_int_equal(heap_live_samples(heap), 5000);
+	assert_true(heap_alloc_calls(heap) >= 5000 && heap_free_calls(heap) == 0);
 	for (uint32_t i = 5000; i-- > 0; )
 		heap_free(heap, 16 + i * 16, 20000000000ull, 1, false);
+	assert_int_equal(heap_alloc_calls(heap), heap_free_calls(heap));
 	struct view *view = heap_publish(heap, &info, 20000000000ull);
 	assert_int_equal(view->totals.s.live_bytes, 0);
 	assert_int_equal(view->totals.s.live_q10, 0);

@@ -271,8 +271,19 @@ static void test_honesty(void **state)
 	SEES(f, "1 not hooked");
 	SEES(f, "overhead 1.8%");
 	fixture_destroy(f);
+	f = fixture_create((struct fakeheap_config){ .rate = 1, .auto_rate = true }, 40, 120, true);
+	SEES(f, "exact (auto)");
+	/* in a storm it sampled: what was seen then stays an estimate */
+	f->view->info.rate = 1;
+	f->view->totals.s.alloc_var = 1;
+	ui_draw(f->ui);
+	SEES(f, "every call");
+	SEES_NOT(f, "exact");
+	SEES(f, "Live ≈");
+	fixture_destroy(f);
 	f = fixture_create((struct fakeheap_config){ .rate = 1 }, 40, 120, true);
 	SEES(f, "exact");
+	SEES_NOT(f, "(auto)");
 	SEES_NOT(f, "±");
 	SEES_NOT(f, "≈");
 	fakeheap_end(f->heap, 7);
