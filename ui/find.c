@@ -27,14 +27,19 @@ bool ui_find_matches(const struct ui *ui, const char *function, const char *file
 	return matches(f, function) || matches(f, file) || matches(f, module);
 }
 
+void ui_hush_find(struct ui *ui)
+{
+	ui->find.failed = false;
+	ui->find.summary[0] = '\0';
+}
+
 void ui_forget_find(struct ui *ui)
 {
 	if (ui->find.pattern && !ui->find.exact)
 		regfree(&ui->find.re);
 	free(ui->find.pattern);
 	ui->find.pattern = NULL;
-	ui->find.failed = false;
-	ui->find.summary[0] = '\0';
+	ui_hush_find(ui);
 }
 
 static bool has_capital(const char *s)

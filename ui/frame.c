@@ -94,7 +94,7 @@ void ui_draw(struct ui *ui)
 		view_ops_of(ui->screen)->draw(ui, ui->state[ui->screen], ui->layout.screen);
 	canvas_clip_all(c);
 	/* without a status row what has to be said goes over the last row */
-	bool urgent = ui->message || ui->find.pattern;
+	bool urgent = ui->message || ui->find.failed || ui->find.summary[0];
 	if (!status.rows && urgent)
 		status = (struct rect){ c->rows - 1, 0, 1, c->cols };
 	if (ui->layout.footer.rows)

@@ -73,6 +73,9 @@ void ui_key(struct ui *ui, const struct key_event *ev)
 	ui->dirty = true;
 	if (ui->message && ev->key != UKEY_MOUSE)
 		ui_clear_message(ui);
+	/* the line at the bottom searches while one types: its own keys say anew what they find */
+	if (ui->prompt.kind == PROMPT_NONE)
+		ui_hush_find(ui);
 	if (ui->modal) {
 		struct modal *m = ui->modal;
 		if (!m->key(ui, m, ev) && ui->modal == m)

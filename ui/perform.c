@@ -35,8 +35,7 @@ void ui_set_screen(struct ui *ui, enum ui_view v)
 	ui->screen = v;
 	ui->hscroll = 0;
 	/* it counted the rows of another screen */
-	ui->find.failed = false;
-	ui->find.summary[0] = '\0';
+	ui_hush_find(ui);
 	ui->dirty = true;
 }
 

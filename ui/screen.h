@@ -159,6 +159,8 @@ const char *ui_basename(const char *path);
 /* Set or clear (NULL, "") the search; a bad pattern is said in the status line, and the old one stays. */
 bool ui_set_find(struct ui *ui, const char *pattern, bool exact);
 void ui_forget_find(struct ui *ui);
+/* What the last try found has been read: the status row is the selection's again, the marks stay. */
+void ui_hush_find(struct ui *ui);
 /* Does / match this row? */
 bool ui_find_matches(const struct ui *ui, const char *function, const char *file, const char *module);
 /* To another match on the screen shown; direction as for view_ops.find. */

@@ -230,6 +230,14 @@ static void test_find_filter(void **state)
 	keys(f, "/png");
 	key(f, UKEY_ENTER);
 	assert_string_equal(selected(f)->function, "png_create_row");
+	/* the next key has the status row show the selection again; the search goes on */
+	SEES(f, "/png: ");
+	key(f, 'j');
+	SEES_NOT(f, "/png: ");
+	/* with the whole path of its file, which no row has */
+	SEES(f, "  src/");
+	key(f, 'n');
+	SEES(f, "/png: ");
 	key(f, '2');
 	key(f, 'n');
 	SEES(f, "frame 1 of 2");
