@@ -92,6 +92,9 @@ on_screen "attached: q" --expect 'heaptop' --send q --wait --check-screen --chec
   "$HEAPTOP" -p "$started"
 on_screen "the picker: Esc" --expect 'PID' --send '\e' --wait --status 0 --check-screen --check-restored -- \
   "$HEAPTOP"
+# (an escape in what is typed: ptyrun's own command line must not match)
+on_screen "the picker: Esc takes the filter back first" --expect 'PID' --send 'no\x73uchprogram' --expect 'no process matches' \
+  --send '\e' --gone 'no process matches' --send '\e' --wait --status 0 --check-screen --check-restored -- "$HEAPTOP"
 on_screen "the picker: C-c" --expect 'PID' --send '\^C' --wait --status 130 --check-restored -- "$HEAPTOP"
 on_screen "the picker: SIGTERM" --expect 'PID' --signal TERM --wait --status 143 --check-restored -- \
   "$HEAPTOP"
