@@ -11,11 +11,12 @@ ptyrun=$abs_top_builddir/tests/lib/ptyrun
 [ -x "$ptyrun" ] || bail_out "no ptyrun"
 tty=$VICTIMS/tty
 notes=/dev/null
+patience=30	# seconds for each wait; a script may want more
 
 on_screen() {
   local name=$1
   shift
-  if timeout -k 5 150 "$ptyrun" --timeout 30 "$@" 2>"$tmp/err" >"$tmp/out"; then
+  if timeout -k 5 $((patience * 5)) "$ptyrun" --timeout "$patience" "$@" 2>"$tmp/err" >"$tmp/out"; then
     pass "$name"
   else
     fail "$name"
