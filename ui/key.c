@@ -1,7 +1,6 @@
 /* Names of keys; see key.h. */
 #include "ui/key.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -20,22 +19,6 @@ static const struct {
 	{ UKEY_F5, "F5" }, { UKEY_F6, "F6" }, { UKEY_F7, "F7" }, { UKEY_F8, "F8" },
 	{ UKEY_F9, "F9" }, { UKEY_F10, "F10" }, { UKEY_F11, "F11" }, { UKEY_F12, "F12" },
 };
-
-const char *ukey_name(uint32_t key, char *buf)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].key == key)
-			return names[i].name;
-	if (key > 0 && key < 27)
-		snprintf(buf, 16, "C-%c", (int)(key + 'a' - 1));
-	else if (key >= 27 && key < 32)
-		snprintf(buf, 16, "C-%c", (int)(key + '@'));
-	else if (key > 32 && key < 127)
-		snprintf(buf, 16, "%c", (int)key);
-	else
-		snprintf(buf, 16, "U+%04X", (unsigned)key);
-	return buf;
-}
 
 uint32_t key_parse(const char *name)
 {

@@ -36,9 +36,7 @@ struct key_event {
 	int y, x;		/* mouse: cell */
 };
 
-/* "j", "Space", "Enter", "F1", "C-f" …: as help shows it and scripts name it. Static or buf (>= 16 bytes). */
-const char *ukey_name(uint32_t key, char *buf);
-/* The opposite; UKEY_NONE if it is none. A single character names itself. */
+/* "j", "Space", "Enter", "F1", "C-f" …: as help shows it and scripts name it; UKEY_NONE if it is none. */
 uint32_t key_parse(const char *name);
 
 #endif

@@ -155,7 +155,8 @@ void picker_draw(struct picker *p, struct canvas *c)
 	}
 	if (bottom)
 		canvas_put_cut(c, c->rows - 1, 0, c->cols, STYLE_KEY_TEXT,
-			       "Enter Attach  Up Down PgUp PgDn Move  C-u Clear filter  Esc Quit");
+			       p->filter[0] ? "Enter Attach  Up Down PgUp PgDn Move  Esc Clear filter  F10 Quit"
+			       : "Enter Attach  Up Down PgUp PgDn Move  Esc Quit");
 }
 
 enum picker_result picker_key(struct picker *p, const struct key_event *ev)
@@ -174,14 +175,14 @@ enum picker_result picker_key(struct picker *p, const struct key_event *ev)
 		return p->nshown && !p->shown[p->list.cursor]->refusal ? PICKER_CHOSEN : PICKER_GOES_ON;
 	} else if (key == KEY_CTRL_('c')) {
 		return PICKER_INTERRUPTED;
-	} else if (key == UKEY_ESC || key == UKEY_F10) {
+	} else if (key == UKEY_F10 || (key == UKEY_ESC && !len)) {
 		return PICKER_LEFT;
 	} else if (key == UKEY_BACKSPACE) {
 		while (len && ((unsigned char)p->filter[--len] & 0xc0) == 0x80)
 			;
 		p->filter[len] = '\0';
 		refilter(p);
-	} else if (key == KEY_CTRL_('u')) {
+	} else if (key == UKEY_ESC || key == KEY_CTRL_('u')) {
 		p->filter[0] = '\0';
 		refilter(p);
 	} else if (key >= 0x20 && key < 0x7f) {

@@ -28,6 +28,7 @@ void picker_deinit(struct picker *p);
 /* A fresh list; takes it over. The cursor stays on its process. */
 void picker_take(struct picker *p, struct proc_row *rows, size_t n);
 void picker_draw(struct picker *p, struct canvas *c);
+/* Esc takes the filter back first, then leaves. */
 enum picker_result picker_key(struct picker *p, const struct key_event *ev);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * What the parts of the screen share: struct ui, the state of one session, and struct view_ops,
- * what each screen (Sites, Tree, Flame, Output) provides. ui.c owns struct ui and calls the
- * screens; the screens draw on the canvas and act on keys. Nothing here knows curses: tty.c and
- * script.c feed events in and take the canvas out.
+ * what each screen (Sites, Tree, Flame, Output) provides. session.c owns struct ui; perform.c,
+ * input.c and frame.c call the screens; the screens draw on the canvas and act on keys. Nothing
+ * here knows curses: tty.c and script.c feed events in and take the canvas out.
  *
  * Order of calls: view_ops.create once; changed() whenever the report has another view, filter,
  * value or names; draw(); action() for keys. All on the one screen thread.
@@ -136,13 +136,16 @@ struct ui {
 extern const struct view_ops sites_ops, calltree_ops, flame_ops, output_ops;
 const struct view_ops *view_ops_of(enum ui_view v);
 
-/* ---- ui.c: for the screens ---- */
+/* ---- session.c: for the screens ---- */
 /* Why there are no rows. */
 const char *ui_nothing(const struct ui *ui);
 /* A line for the status row; bad: an error. */
 void ui_message(struct ui *ui, bool bad, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void ui_clear_message(struct ui *ui);
 /* The value, order, filter or names differ: every screen fetches again. */
 void ui_changed(struct ui *ui);
+/* The screen shown fetches what has changed: before it draws or acts. */
+void ui_refresh_screen(struct ui *ui);
 /* Are numbers estimates? */
 bool ui_sampled(const struct ui *ui);
 /* Too few samples to rely on. */
@@ -151,13 +154,23 @@ bool ui_unsure(const struct ui *ui, const struct trace_stats *s);
 #define UI_NAME 512
 const char *ui_name(const struct ui *ui, const char *function, char buf[UI_NAME]);
 const char *ui_basename(const char *path);
+
+/* ---- find.c ---- */
+/* Set or clear (NULL, "") the search; a bad pattern is said in the status line, and the old one stays. */
+bool ui_set_find(struct ui *ui, const char *pattern, bool exact);
+void ui_forget_find(struct ui *ui);
+/* What the last try found has been read: the status row is the selection's again, the marks stay. */
+void ui_hush_find(struct ui *ui);
 /* Does / match this row? */
 bool ui_find_matches(const struct ui *ui, const char *function, const char *file, const char *module);
+/* To another match on the screen shown; direction as for view_ops.find. */
+void ui_find_step(struct ui *ui, int direction);
+
+/* ---- perform.c ---- */
 bool ui_action(struct ui *ui, enum action a);
 void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse);
 void ui_set_screen(struct ui *ui, enum ui_view v);
-/* Set or clear (NULL, "") the search, the filter; a bad pattern is said in the status line. */
-bool ui_set_find(struct ui *ui, const char *pattern, bool exact);
+/* Set or clear (NULL, "") the filter; a bad pattern is said in the status line, and the old one stays. */
 bool ui_set_filter(struct ui *ui, const char *pattern);
 void ui_save(struct ui *ui, const char *path);
 
@@ -165,14 +178,18 @@ void ui_save(struct ui *ui, const char *path);
 struct ui *ui_create(const struct ui_source *source, struct names *names, struct relay *relay,
 		     const struct ui_options *options, int rows, int cols, bool unicode);
 void ui_destroy(struct ui *ui);
-void ui_key(struct ui *ui, const struct key_event *ev);
 /* Look for news at the source; true if there is anything to draw. */
 bool ui_poll(struct ui *ui);
-/* Draw everything onto ui->canvas. */
-void ui_draw(struct ui *ui);
 void ui_resize(struct ui *ui, int rows, int cols);
 /* Seconds until ui_poll should be called even without an event; < 0: never. */
 double ui_timeout(const struct ui *ui);
+
+/* ---- input.c ---- */
+void ui_key(struct ui *ui, const struct key_event *ev);
+
+/* ---- frame.c ---- */
+/* Draw everything onto ui->canvas. */
+void ui_draw(struct ui *ui);
 
 /* ---- parts ---- */
 void header_draw(struct ui *ui, struct rect r);			/* 1 or 2 rows */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ui/alike.h"
 #include "ui/columns.h"
 #include "ui/format.h"
 #include "ui/keymap.h"
@@ -20,6 +21,7 @@ struct sites {
 	const struct report_site **rows;
 	size_t n;
 	struct keymap places;		/* site id -> row, of the order shown last */
+	struct alike alike;
 	enum report_value sorted_by;
 	bool sorted_reverse;
 	uint64_t cursor_id;		/* 0: none yet */
@@ -42,6 +44,7 @@ static void sites_destroy(void *state)
 
 	free(st->rows);
 	keymap_deinit(&st->places);
+	alike_deinit(&st->alike);
 	free(st);
 }
 
@@ -139,11 +142,14 @@ static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_s
 		canvas_char(c, y, x, STYLE_DIM, '~');
 }
 
-static void draw_name(struct ui *ui, int y, int x, int width, const struct report_site *s, style_t extra)
+static void draw_name(struct ui *ui, struct sites *st, int y, int x, int width, const struct report_site *s,
+		      style_t extra)
 {
 	struct canvas *c = ui->canvas;
-	char buf[UI_NAME], place[128];
+	char buf[UI_NAME], number[ALIKE_MARK], place[128];
 	const char *name = ui_name(ui, s->function, buf);
+	/* whole names are their own mark */
+	const char *mark = ui->full_names ? "" : alike_mark(&st->alike, name, s->id, number);
 	style_t style = style_of_module(s->module, s->unknown, ui->main_module) | extra;
 	bool match = ui_find_matches(ui, s->function, s->file, s->module);
 
@@ -154,7 +160,7 @@ static void draw_name(struct ui *ui, int y, int x, int width, const struct repor
 		snprintf(place, sizeof(place), "  %.100s:%u", ui_basename(s->file), s->line);
 	else if (s->file && *s->file)
 		snprintf(place, sizeof(place), "  %.100s", ui_basename(s->file));
-	int nw = canvas_width(c, name), pw = canvas_width(c, place);
+	int nw = canvas_width(c, name), mw = canvas_width(c, mark), pw = canvas_width(c, place);
 	/* the place matters more than the name's end, as long as half of the room is the name's */
 	int name_room = width - pw > width / 2 ? width - pw : width / 2;
 	if (width < 34)
@@ -162,14 +168,16 @@ static void draw_name(struct ui *ui, int y, int x, int width, const struct repor
 	canvas_clip(c, y, x, 1, width);
 	if (ui->hscroll) {
 		canvas_put(c, y, x - ui->hscroll, style, name);
-		canvas_put(c, y, x - ui->hscroll + nw, STYLE_DIM | extra, place);
+		canvas_put(c, y, x - ui->hscroll + nw, style, mark);
+		canvas_put(c, y, x - ui->hscroll + nw + mw, STYLE_DIM | extra, place);
 		canvas_clip_all(c);
 		return;
 	}
-	if (nw > name_room)
-		nw = name_room;
+	if (nw + mw > name_room)
+		nw = name_room > mw ? name_room - mw : 0;
 	canvas_put_cut(c, y, x, nw, style, name);
-	int at = canvas_put(c, y, x + nw, STYLE_DIM | extra, place);
+	canvas_put(c, y, x + nw, style, mark);
+	int at = canvas_put(c, y, x + nw + mw, STYLE_DIM | extra, place);
 	if (!s->unknown && s->module && *s->module &&
 	    (!ui->main_module || strcmp(s->module, ui->main_module)) && at + 4 < x + width)
 		canvas_put_cut(c, y, at + 2, x + width - at - 2, STYLE_DIM | extra, s->module);
@@ -197,7 +205,7 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 			s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND };
 		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &row, st->whole);
 		draw_flag(ui, r, y, s, cursor);
-		draw_name(ui, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);
+		draw_name(ui, st, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);
 		if (cursor)
 			canvas_restyle(c, y, r.x, r.cols, STYLE_FADED, STYLE_SELECTED);
 	}

@@ -62,18 +62,6 @@ static void add_segment(struct elf_file *file, const Elf64_Phdr *ph)
 	};
 }
 
-static void read_interp(struct elf_file *file, const Elf64_Phdr *ph)
-{
-	char buf[4096];
-
-	if (file->interp || ph->p_filesz < 2 || ph->p_filesz > sizeof(buf))
-		return;
-	size_t n = read_at(file->fd, ph->p_offset, buf, ph->p_filesz);
-	if (n != ph->p_filesz || buf[n - 1])
-		return;
-	file->interp = xstrdup(buf);
-}
-
 static void read_notes(struct elf_file *file, const Elf64_Phdr *ph)
 {
 	uint8_t id[BUILD_ID_MAX];
@@ -117,9 +105,6 @@ static struct err *read_headers(struct elf_file *file)
 		switch (ph->p_type) {
 		case PT_LOAD:
 			add_segment(file, ph);
-			break;
-		case PT_INTERP:
-			read_interp(file, ph);
 			break;
 		case PT_NOTE:
 			read_notes(file, ph);
@@ -226,7 +211,6 @@ void elf_file_unref(struct elf_file *file)
 	free(file->dynsym_mem);
 	free(file->dynstr_mem);
 	free(file->segs);
-	free(file->interp);
 	free(file->path);
 	free(file);
 }
@@ -254,11 +238,6 @@ int elf_file_type(const struct elf_file *file)
 uint64_t elf_file_entry(const struct elf_file *file)
 {
 	return file->entry;
-}
-
-const char *elf_file_interp(const struct elf_file *file)
-{
-	return file->interp;
 }
 
 bool elf_file_is(const struct elf_file *file, int fd)

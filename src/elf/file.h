@@ -33,8 +33,6 @@ const char *elf_file_build_id(const struct elf_file *file);
 int elf_file_machine(const struct elf_file *file);
 int elf_file_type(const struct elf_file *file);
 uint64_t elf_file_entry(const struct elf_file *file);
-/* PT_INTERP's path or NULL: a static program has none. */
-const char *elf_file_interp(const struct elf_file *file);
 
 /*
  * vaddr of the byte at file offset `offset` by the PT_LOAD segments; false if no segment maps it.

@@ -76,7 +76,6 @@ struct elf_file {
 	char build_id[2 * BUILD_ID_MAX + 1];
 	uint16_t machine, type;
 	uint64_t entry;
-	char *interp;
 	struct elf_segment *segs;
 	size_t nsegs;
 	uint64_t eh_hdr_vaddr, eh_hdr_size;	/* size 0: none */

@@ -96,10 +96,15 @@ static void put_names(struct fakeheap *f)
 		[TMPBUF] = "\xe2\x80\xae" "bidi", [SSLNEW] = "<<<<>>>>((((", [LOAD] = "operator<<(x)::operator()(int)::{lambda()#1}",
 	};
 
+	const char *const twins[FUNCTIONS] = {
+		[TMPBUF] = "int decode<int>(int)", [CONFIG] = "char decode<char>(char)",
+	};
+	const char *const *other = f->config.hostile ? nasty : f->config.alike ? twins : NULL;
+
 	for (int i = 0; i < FUNCTIONS; i++) {
 		const struct function *fn = &functions[i];
 		struct name_func nf = {
-			.function = f->config.hostile && nasty[i] ? nasty[i] : fn->name,
+			.function = other && other[i] ? other[i] : fn->name,
 			.linkage = fn->name, .file = fn->file, .line = fn->line, .unknown = i == UNKNOWN,
 		};
 		names_put(f->names, fn->module, fn->vaddr, false, modules[fn->module], &nf, 1);

@@ -20,6 +20,7 @@ struct fakeheap_config {
 	bool attached;
 	uint64_t dropped;
 	bool hostile;		/* names of 50,000 characters, control bytes, CJK, emoji */
+	bool alike;		/* two functions that look the same without their arguments */
 };
 
 struct fakeheap *fakeheap_create(const struct fakeheap_config *config);

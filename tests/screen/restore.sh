@@ -2,31 +2,8 @@
 # However heaptop ends, the terminal is as it was: settings, alternate screen, cursor, mouse, keypad,
 # colours. On a raw terminal (tests/lib/ptyrun), since an interactive shell repairs the settings.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
+. "${abs_top_srcdir:-.}/tests/lib/onscreen.sh"
 need_ptrace
-ptyrun=$abs_top_builddir/tests/lib/ptyrun
-[ -x "$ptyrun" ] || bail_out "no ptyrun"
-tty=$VICTIMS/tty
-
-# on_screen NAME ARG...: ptyrun with these actions; a fresh notes file in $notes.
-on_screen() {
-  local name=$1
-  shift
-  if timeout -k 5 120 "$ptyrun" --timeout 20 "$@" 2>"$tmp/err" >"$tmp/out"; then
-    pass "$name"
-  else
-    fail "$name"
-    diag_file "$tmp/err" 40
-  fi
-}
-fresh() { notes=$(mktemp "$tmp/notes.XXXXXX"); }
-# The watched program must not outlive the test.
-reap() {
-  local pid
-  pid=$(sed -n 's/^ready //p' "$notes")
-  [ -n "$pid" ] && kill -KILL "$pid" 2>/dev/null
-  return 0
-}
-gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # the harness itself: it must see what a program leaves behind
 ok "the harness sees a clean terminal" "$ptyrun" --wait --check-restored -- true
@@ -62,19 +39,18 @@ twice="p=\$(sed -n 's/^ready //p' '$notes'); p=\$(ps -o ppid= -p \$p); kill -HUP
 on_screen "SIGHUP twice" --expect 'heaptop' --exec "$twice" --wait --status 129 --check-screen --check-restored -- \
   "$HEAPTOP" --tui -o "$tmp/hup.pb.gz" "$tty" tick "$notes" 100
 ok "the snapshot was written" test -s "$tmp/hup.pb.gz"
-ok "the program was killed" until_true 5 gone "$(sed -n 's/^ready //p' "$notes")"
+ok "the program was killed" until_true 5 gone "$(program)"
 reap
 
 # q asks, since the program lives: k kills it, d lets it go
 fresh
 on_screen "q, kill" --expect 'heaptop' --send q --expect 'Kill it' --send k \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
-ok "the program was killed" until_true 5 gone "$(sed -n 's/^ready //p' "$notes")"
+ok "the program was killed" until_true 5 gone "$(program)"
 reap
 fresh
 on_screen "q, detach" --expect 'heaptop' --send q --expect 'Kill it' --send d \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
-pid=$(sed -n 's/^ready //p' "$notes")
 ticks() { grep -c tick "$notes"; }
 before=$(ticks)
 more() { [ "$(ticks)" -gt $((before + 5)) ]; }
@@ -116,6 +92,9 @@ on_screen "attached: q" --expect 'heaptop' --send q --wait --check-screen --chec
   "$HEAPTOP" -p "$started"
 on_screen "the picker: Esc" --expect 'PID' --send '\e' --wait --status 0 --check-screen --check-restored -- \
   "$HEAPTOP"
+# (an escape in what is typed: ptyrun's own command line must not match)
+on_screen "the picker: Esc takes the filter back first" --expect 'PID' --send 'no\x73uchprogram' --expect 'no process matches' \
+  --send '\e' --gone 'no process matches' --send '\e' --wait --status 0 --check-screen --check-restored -- "$HEAPTOP"
 on_screen "the picker: C-c" --expect 'PID' --send '\^C' --wait --status 130 --check-restored -- "$HEAPTOP"
 on_screen "the picker: SIGTERM" --expect 'PID' --signal TERM --wait --status 143 --check-restored -- \
   "$HEAPTOP"

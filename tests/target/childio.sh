@@ -2,31 +2,8 @@
 # A launched program's input and output: what would be heaptop's terminal becomes a terminal of its
 # own, files and pipes pass through; it never waits for heaptop and never dies with it.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
+. "${abs_top_srcdir:-.}/tests/lib/onscreen.sh"
 need_ptrace
-ptyrun=$abs_top_builddir/tests/lib/ptyrun
-[ -x "$ptyrun" ] || bail_out "no ptyrun"
-tty=$VICTIMS/tty
-
-on_screen() {
-  local name=$1
-  shift
-  if timeout -k 5 150 "$ptyrun" --timeout 30 "$@" 2>"$tmp/err" >"$tmp/out"; then
-    pass "$name"
-  else
-    fail "$name"
-    diag_file "$tmp/err" 40
-  fi
-}
-fresh() { notes=$(mktemp "$tmp/notes.XXXXXX"); }
-noted() { grep -Eqs -- "$1" "$notes"; }
-program() { sed -n 's/^ready //p' "$notes"; }
-reap() {
-  local pid
-  pid=$(program)
-  [ -n "$pid" ] && kill -KILL "$pid" 2>/dev/null
-  return 0
-}
-gone() { ! kill -0 "$1" 2>/dev/null; }
 on_exit() { reap; }
 
 # ---- what the program sees, per redirection ----

@@ -230,6 +230,14 @@ static void test_find_filter(void **state)
 	keys(f, "/png");
 	key(f, UKEY_ENTER);
 	assert_string_equal(selected(f)->function, "png_create_row");
+	/* the next key has the status row show the selection again; the search goes on */
+	SEES(f, "/png: ");
+	key(f, 'j');
+	SEES_NOT(f, "/png: ");
+	/* with the whole path of its file, which no row has */
+	SEES(f, "  src/");
+	key(f, 'n');
+	SEES(f, "/png: ");
 	key(f, '2');
 	key(f, 'n');
 	SEES(f, "frame 1 of 2");
@@ -390,6 +398,27 @@ static void test_mouse(void **state)
 	fixture_destroy(f);
 }
 
+/* Functions that look the same without their arguments are told apart; whole names need no mark. */
+static void test_alike(void **state)
+{
+	struct fixture *f = fixture_create((struct fakeheap_config){ .rate = 1, .alike = true }, 30, 120, true);
+
+	(void)state;
+	SEES(f, "decode<…>()  config.c");
+	SEES(f, "decode<…>()#2  filter.c");
+	SEES_NOT(f, "#3");
+	/* the number belongs to the function, whatever order the rows are in */
+	key(f, 'R');
+	SEES(f, "decode<…>()#2  filter.c");
+	/* in narrow rows the name is cut, its mark isn't */
+	ui_resize(f->ui, 30, 20);
+	ui_draw(f->ui);
+	SEES(f, "…#2");
+	key(f, 'w');
+	SEES_NOT(f, "#2");
+	fixture_destroy(f);
+}
+
 static struct view *source_no_view(void *ctx)
 {
 	(void)ctx;
@@ -423,7 +452,7 @@ int main(void)
 		cmocka_unit_test(test_screens), cmocka_unit_test(test_cursor_follows), cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_freeze), cmocka_unit_test(test_find_filter), cmocka_unit_test(test_honesty),
 		cmocka_unit_test(test_sizes), cmocka_unit_test(test_random_keys), cmocka_unit_test(test_mouse),
-		cmocka_unit_test(test_quit_asks_before_the_first_view),
+		cmocka_unit_test(test_alike), cmocka_unit_test(test_quit_asks_before_the_first_view),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

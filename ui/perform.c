@@ -1,0 +1,263 @@
+/*
+ * What an action does: the screen shown is asked first, and what it leaves is the same on all of
+ * them. Also the changes that more than a key can make: screen, value, filter, saving.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "ui/modal.h"
+#include "ui/output.h"
+
+bool ui_set_filter(struct ui *ui, const char *pattern)
+{
+	struct err *err = report_set_filter(ui->report, pattern);
+
+	if (err) {
+		ui_message(ui, true, "%s", err->text);
+		err_free(err);
+		return false;
+	}
+	free(ui->filter);
+	ui->filter = pattern && *pattern ? xstrdup(pattern) : NULL;
+	ui->resort = true;
+	ui_changed(ui);
+	return true;
+}
+
+void ui_set_screen(struct ui *ui, enum ui_view v)
+{
+	if (v >= UI_VIEWS || (v == UI_OUTPUT && !ui->output)) {
+		ui_message(ui, false, "the program has no terminal of ours: nothing to show here");
+		return;
+	}
+	ui->screen = v;
+	ui->hscroll = 0;
+	/* it counted the rows of another screen */
+	ui_hush_find(ui);
+	ui->dirty = true;
+}
+
+void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse)
+{
+	if (v >= REPORT_VALUES)
+		return;
+	ui->reverse = toggle_reverse && v == ui->value && ui->screen == UI_SITES && !ui->reverse;
+	ui->value = v;
+	ui->resort = true;
+	ui_changed(ui);
+}
+
+void ui_save(struct ui *ui, const char *path)
+{
+	if (!ui->source->save) {
+		ui_message(ui, true, "there is nothing to save: this is a snapshot already");
+		return;
+	}
+	if (!path || !*path)
+		path = ui->options.snapshot_name;
+	ui->source->save(ui->source->ctx, path);
+	ui_message(ui, false, "saving %s …", path ? path : "a snapshot");
+}
+
+static void set_refresh(struct ui *ui, bool faster)
+{
+	static const double steps[] = { 0.1, 0.2, 0.5, 1, 2, 5, 10 };
+	size_t n = ARRAY_SIZE(steps), i = 0;
+
+	if (!ui->source->set_refresh) {
+		ui_message(ui, false, "a snapshot has no refresh");
+		return;
+	}
+	while (i + 1 < n && steps[i] < ui->refresh * 0.99)
+		i++;
+	if (faster)
+		i = i ? i - 1 : 0;
+	else if (i + 1 < n && steps[i] <= ui->refresh * 1.01)
+		i++;
+	ui->refresh = steps[i];
+	ui->source->set_refresh(ui->source->ctx, ui->refresh);
+	char text[16];
+	unsigned tenths = (unsigned)(ui->refresh * 10 + 0.5);
+	snprintf(text, sizeof(text), "%u.%u", tenths / 10, tenths % 10);
+	ui_message(ui, false, "refresh every %s s", text);
+}
+
+static void find_same(struct ui *ui)
+{
+	const struct view_ops *ops = view_ops_of(ui->screen);
+	struct selection sel;
+
+	ui_refresh_screen(ui);
+	if (!ops->selected || !ops->selected(ui, ui->state[ui->screen], &sel) || sel.gathered)
+		return;
+	if (ui_set_find(ui, sel.function, true))
+		ui_find_step(ui, 0);
+}
+
+static void go_back(struct ui *ui)
+{
+	if (ui->find.pattern)
+		ui_forget_find(ui);
+	else if (ui->hscroll)
+		ui->hscroll = 0;
+	else if (ui->filter)
+		ui_set_filter(ui, NULL);
+}
+
+static void next_screen(struct ui *ui, int step)
+{
+	int v = ui->screen;
+
+	do
+		v = (v + step + UI_VIEWS) % UI_VIEWS;
+	while (v == UI_OUTPUT && !ui->output);
+	ui_set_screen(ui, v);
+}
+
+static bool act_generally(struct ui *ui, enum action a)
+{
+	switch (a) {
+	case ACT_SITES:
+	case ACT_TREE:
+	case ACT_FLAME:
+	case ACT_OUTPUT:
+		ui_set_screen(ui, (enum ui_view)(a - ACT_SITES));
+		return true;
+	case ACT_NEXT_SCREEN:
+		next_screen(ui, 1);
+		return true;
+	case ACT_PREVIOUS_SCREEN:
+		next_screen(ui, -1);
+		return true;
+	case ACT_BACK:
+		go_back(ui);
+		return true;
+	case ACT_VALUE:
+		ui_set_value(ui, (ui->value + 1) % REPORT_VALUES, false);
+		return true;
+	case ACT_VALUE_BACK:
+		ui_set_value(ui, (ui->value + REPORT_VALUES - 1) % REPORT_VALUES, false);
+		return true;
+	case ACT_SORT:
+		sort_menu_open(ui);
+		return true;
+	case ACT_REVERSE:
+		ui_set_value(ui, ui->value, true);
+		return true;
+	case ACT_RESORT:
+		ui->resort = true;
+		ui_changed(ui);
+		return true;
+	case ACT_NAMES:
+		ui->full_names = !ui->full_names;
+		ui_message(ui, false, "%s names", ui->full_names ? "full" : "short");
+		return true;
+	case ACT_DETAILS:
+		details_open(ui);
+		return true;
+	case ACT_FIND:
+		prompt_open(&ui->prompt, PROMPT_FIND, "");
+		return true;
+	case ACT_FIND_NEXT:
+		ui_find_step(ui, 1);
+		return true;
+	case ACT_FIND_PREVIOUS:
+		ui_find_step(ui, -1);
+		return true;
+	case ACT_SAME:
+		find_same(ui);
+		return true;
+	case ACT_FILTER:
+		prompt_open(&ui->prompt, PROMPT_FILTER, ui->filter);
+		return true;
+	case ACT_CLEAR_FILTER:
+		ui_set_filter(ui, NULL);
+		return true;
+	case ACT_INVERT:
+		ui->inverted = !ui->inverted;
+		ui_changed(ui);
+		return true;
+	case ACT_FREEZE:
+		ui->frozen = !ui->frozen;
+		ui->missed = 0;
+		ui_poll(ui);
+		return true;
+	case ACT_PAUSE:
+		if (!ui->source->pause) {
+			ui_message(ui, false, "nothing is being collected");
+			return true;
+		}
+		ui->paused = !ui->paused;
+		ui->source->pause(ui->source->ctx, ui->paused);
+		ui_message(ui, false, "collection %s", ui->paused ? "off" : "on");
+		return true;
+	case ACT_SLOWER:
+		set_refresh(ui, false);
+		return true;
+	case ACT_FASTER:
+		set_refresh(ui, true);
+		return true;
+	case ACT_SAVE:
+		ui_save(ui, NULL);
+		return true;
+	case ACT_TYPE:
+		if (!ui->output || !output_set_typing(ui->output, true)) {
+			ui_message(ui, true, "the program has no terminal to type into");
+		} else {
+			ui->screen = UI_OUTPUT;
+			ui_message(ui, false, "typing into the program; C-] ends it");
+		}
+		return true;
+	case ACT_HELP:
+		help_open(ui);
+		return true;
+	case ACT_LOG:
+		log_open(ui);
+		return true;
+	case ACT_COMMAND:
+		prompt_open(&ui->prompt, PROMPT_COMMAND, "");
+		return true;
+	case ACT_GRAPH:
+		ui->graph_rows = ui->graph_rows == 3 ? -1 : ui->graph_rows + 1;
+		return true;
+	case ACT_MOUSE:
+		ui->mouse_on = !ui->mouse_on;
+		ui_message(ui, false, "mouse %s", ui->mouse_on ? "on" : "off: the terminal's own selection works");
+		return true;
+	case ACT_REDRAW:
+		ui->clear = true;
+		return true;
+	case ACT_SUSPEND:
+		ui->suspend = true;
+		return true;
+	case ACT_QUIT:
+		/* before the first view it runs too */
+		if (ui->source->live && ui->source->launched &&
+		    (!ui->view || ui->view->info.state == VIEW_RUNNING || ui->view->info.state == VIEW_PAUSED)) {
+			quit_open(ui);
+		} else {
+			ui->leaving = true;
+			ui->leave = UI_LEAVE_QUIT;
+		}
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool ui_action(struct ui *ui, enum action a)
+{
+	const struct view_ops *ops = view_ops_of(ui->screen);
+
+	if (!action_def(a))
+		return false;
+	ui->dirty = true;
+	ui_refresh_screen(ui);
+	if (ops->action && ops->action(ui, ui->state[ui->screen], a)) {
+		ui->moved = ui->now;
+		return true;
+	}
+	return act_generally(ui, a);
+}
