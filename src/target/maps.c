@@ -1,5 +1,10 @@
 /*
- * The target's mappings: /proc/PID/maps line by line, the files behind them.
+ * The target's mappings: /proc/PID/maps line by line, the files behind them, one by its address.
+ *
+ * The text is never in memory as a whole. It passes through one buffer, kept from one reading to the
+ * next, in which each line is parsed in place; what a refresh keeps of it (the executable mappings
+ * with their paths) goes into arrays that are kept as well. So reading maps again allocates nothing,
+ * and costs little besides the kernel's time to write the text.
  */
 #include "target/maps.h"
 
@@ -18,9 +23,13 @@
 #include "base/mem.h"
 #include "elf/modules.h"
 #include "target/impl.h"
-#include "target/proc.h"
+#include "target/procmap.h"
 
-#define MAPS_MAX (256u << 20)	/* bytes of text we are willing to read */
+/* The longest line: 73 bytes and a path of PATH_MAX with a newline, four bytes, in each place. */
+#define TEXT_BYTES (32u << 10)
+/* What a refresh keeps at most; the kernel's default allows 65530 mappings. */
+#define KEPT_MAX (1u << 20)
+#define PATHS_MAX (64u << 20)	/* bytes */
 
 /* The kernel escapes nothing but newlines in paths ("\012", show_map_vma). */
 static void unescape(char *s)
@@ -53,10 +62,21 @@ static bool parse_hex(char **s, char end, uint64_t *ret)
 	return true;
 }
 
+void maps_set_path(struct mapping *ret, char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path), cut = strlen(deleted);
+
+	if (ret->inode && len > cut && strcmp(path + len - cut, deleted) == 0) {
+		path[len - cut] = '\0';
+		ret->deleted = true;
+	}
+	ret->path = path;
+}
+
 /* 7f0c1a200000-7f0c1a228000 r-xp 00001000 fe:01 131204      /usr/lib/libfoo.so (deleted) */
 bool maps_parse_line(char *line, struct mapping *ret)
 {
-	static const char deleted[] = " (deleted)";
 	uint64_t major, minor;
 	char *s = line, *stop;
 
@@ -79,49 +99,181 @@ bool maps_parse_line(char *line, struct mapping *ret)
 	if (errno || stop == s || (*stop && *stop != ' '))
 		return false;
 	s = stop + strspn(stop, " ");
-	size_t len = strlen(s), cut = strlen(deleted);
-	if (ret->inode && len > cut && strcmp(s + len - cut, deleted) == 0) {
-		s[len - cut] = '\0';
-		ret->deleted = true;
-	}
 	unescape(s);
-	ret->path = s;
+	maps_set_path(ret, s);
 	return true;
 }
 
-struct err *target_each_mapping(struct target *t, bool (*fn)(void *ctx, const struct mapping *m),
-				void *ctx)
+/* ---- reading the text ---- */
+
+typedef bool (*mapping_fn)(void *ctx, const struct mapping *m);
+
+static int open_maps(const struct target *t)
 {
-	size_t len;
+	char path[64];
 
-	if (t->exited)
-		return target_gone(t);
-	char *text = proc_read(t->pid, t->live, "maps", MAPS_MAX, &len);
-	/* A thread that has left has an empty one. */
-	if ((!text && (errno == ENOENT || errno == ESRCH)) || (text && !len)) {
-		free(text);
-		if (!target_find_live(t))
-			return target_gone(t);
-		text = proc_read(t->pid, t->live, "maps", MAPS_MAX, &len);
-		if (text && !len) {
-			free(text);
-			return target_gone(t);
-		}
-	}
-	if (!text)
-		return err_errno(errno, "process %d: can't read its mappings", t->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", t->pid, t->live);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
-	char *next;
-	for (char *line = text; *line; line = next) {
+/* Hand over the complete lines in [text, *end), and move what follows them to the front. */
+static bool parse_lines(char *text, char **end, mapping_fn fn, void *ctx)
+{
+	char *line = text, *eol;
+
+	while ((eol = memchr(line, '\n', (size_t)(*end - line)))) {
 		struct mapping m;
-		char *eol = strchrnul(line, '\n');
-		next = *eol ? eol + 1 : eol;
 		*eol = '\0';
 		if (maps_parse_line(line, &m) && !fn(ctx, &m))
-			break;
+			return false;
+		line = eol + 1;
 	}
-	free(text);
-	return NULL;
+	size_t rest = (size_t)(*end - line);
+	memmove(text, line, rest);
+	*end = text + rest;
+	return true;
+}
+
+/*
+ * 0 or an errno; ESRCH also for a text that is empty: a thread that has left has such. *any: some of
+ * it was there, and fn may have seen it.
+ */
+static int read_text(int fd, char *text, mapping_fn fn, void *ctx, bool *any)
+{
+	char *end = text;
+
+	for (;;) {
+		size_t room = TEXT_BYTES - (size_t)(end - text);
+		if (!room) {	/* no line is that long: whatever it is, it isn't one of ours */
+			end = text;
+			continue;
+		}
+		ssize_t n = read(fd, end, room);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		if (n == 0)
+			return *any ? 0 : ESRCH;
+		*any = true;
+		end += n;
+		if (!parse_lines(text, &end, fn, ctx))
+			return 0;
+	}
+}
+
+/* Its descriptor is kept for single look-ups. */
+static int open_and_read(struct target *t, char *text, mapping_fn fn, void *ctx, bool *any)
+{
+	int fd = open_maps(t);
+
+	if (fd < 0)
+		return errno == ENOENT ? ESRCH : errno;
+	int errnum = read_text(fd, text, fn, ctx, any);
+	target_close_maps(t);
+	t->maps.fd = fd;
+	return errnum;
+}
+
+struct err *target_each_mapping(struct target *t, mapping_fn fn, void *ctx)
+{
+	if (t->exited)
+		return target_gone(t);
+	/* Taken out while in use: fn may read maps itself. */
+	char *text = t->maps.text ? t->maps.text : xmalloc(TEXT_BYTES);
+	t->maps.text = NULL;
+	bool any = false;
+	int errnum = open_and_read(t, text, fn, ctx, &any);
+	if (errnum == ESRCH && !any && target_find_live(t))
+		errnum = open_and_read(t, text, fn, ctx, &any);
+	free(t->maps.text);
+	t->maps.text = text;
+	if (errnum == ESRCH)
+		return target_gone(t);
+	return errnum ? err_errno(errnum, "process %d: can't read its mappings", t->pid) : NULL;
+}
+
+void target_close_maps(struct target *t)
+{
+	if (t->maps.fd >= 0)
+		close(t->maps.fd);
+	t->maps.fd = -1;
+}
+
+void target_free_maps(struct target *t)
+{
+	target_close_maps(t);
+	free(t->maps.text);
+	free(t->maps.kept);
+	free(t->maps.paths);
+	free(t->maps.path);
+}
+
+/* ---- one mapping ---- */
+
+/* 0, an errno of procmap_query, or why there is no asking. */
+static int query(struct target *t, uint64_t addr, struct mapping *ret)
+{
+	int errnum = ENOTTY;
+
+	for (int attempt = 0; attempt < 2 && !t->maps.no_query; attempt++) {
+		if (t->maps.fd < 0)
+			t->maps.fd = open_maps(t);
+		if (t->maps.fd < 0)
+			return errno;
+		if (!t->maps.path)
+			t->maps.path = xmalloc(PROCMAP_PATH);
+		errnum = procmap_query(t->maps.fd, addr, t->maps.path, ret);
+		if (errnum != ESRCH)
+			break;
+		/* the descriptor belongs to the memory of a program that has done an exec since */
+		target_close_maps(t);
+	}
+	t->maps.no_query |= errnum == ENOTTY;
+	return errnum;
+}
+
+bool target_has_query(struct target *t)
+{
+	struct mapping m;
+	int errnum = t->exited ? ESRCH : query(t, 0, &m);
+
+	return !errnum || errnum == ENOENT;
+}
+
+struct search {
+	struct target *t;
+	uint64_t addr;
+	struct mapping *ret;
+	bool found;
+};
+
+static bool match_address(void *ctx, const struct mapping *m)
+{
+	struct search *s = ctx;
+
+	if (s->addr < m->start || s->addr >= m->end)
+		return m->start <= s->addr;
+	if (!s->t->maps.path)
+		s->t->maps.path = xmalloc(PROCMAP_PATH);
+	snprintf(s->t->maps.path, PROCMAP_PATH, "%s", m->path);
+	*s->ret = *m;
+	s->ret->path = s->t->maps.path;
+	s->found = true;
+	return false;
+}
+
+bool target_mapping_at(struct target *t, uint64_t addr, struct mapping *ret)
+{
+	struct search s = { .t = t, .addr = addr, .ret = ret };
+
+	if (t->exited || addr > INT64_MAX)
+		return false;
+	int errnum = query(t, addr, ret);
+	if (!errnum || errnum == ENOENT)
+		return !errnum;
+	err_free(target_each_mapping(t, match_address, &s));
+	return s.found;
 }
 
 /* ---- the file behind a mapping ---- */
@@ -198,108 +350,91 @@ int target_open_mapping(void *ctx, const struct mapping *m)
 
 /* ---- modules ---- */
 
-struct map_list {
-	struct mapping *maps;
-	size_t n, cap;
+struct keeping {
+	struct maps *maps;
+	size_t n, paths_len;
 };
 
-static bool collect(void *ctx, const struct mapping *m)
+/* The path with those kept; the array moves when it grows, and the pointers to it with it. */
+static const char *keep_path(struct keeping *k, const char *path)
 {
-	struct map_list *list = ctx;
+	struct maps *maps = k->maps;
+	size_t len = strlen(path) + 1;
 
-	VEC_GROW(list->maps, list->n, list->cap);
-	list->maps[list->n] = *m;
-	list->maps[list->n++].path = xstrdup(m->path);
-	return true;
-}
-
-static void map_list_deinit(struct map_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free((char *)list->maps[i].path);
-	free(list->maps);
-}
-
-struct file_id {
-	uint64_t dev, inode;
-};
-
-static int compare_ids(const void *a, const void *b)
-{
-	const struct file_id *x = a, *y = b;
-
-	if (x->dev != y->dev)
-		return x->dev < y->dev ? -1 : 1;
-	return (x->inode > y->inode) - (x->inode < y->inode);
+	if (k->paths_len + len > maps->cap_paths) {
+		size_t cap = (k->paths_len + len) * 2;
+		char *paths = xmalloc(cap);
+		if (k->paths_len)
+			memcpy(paths, maps->paths, k->paths_len);
+		for (size_t i = 0; i < k->n; i++)
+			if (maps->kept[i].path[0])
+				maps->kept[i].path = paths + (maps->kept[i].path - maps->paths);
+		free(maps->paths);
+		maps->paths = paths;
+		maps->cap_paths = cap;
+	}
+	char *ret = memcpy(maps->paths + k->paths_len, path, len);
+	k->paths_len += len;
+	return ret;
 }
 
 /*
- * Keep what can be code or belongs to a file that has code: of a program with thousands of
- * mapped data files none is opened.
+ * Only what can be code counts: of a program with thousands of mapped data files none is looked at
+ * any further. [vsyscall] lies in the kernel's half.
  */
-static void keep_modules(struct map_list *list)
+static bool keep(void *ctx, const struct mapping *m)
 {
-	CLEANUP_FREE struct file_id *ids = xcalloc(list->n + 1, sizeof(*ids));
-	size_t nids = 0, kept = 0;
+	struct keeping *k = ctx;
+	struct maps *maps = k->maps;
 
-	for (size_t i = 0; i < list->n; i++) {
-		const struct mapping *m = &list->maps[i];
-		if (m->inode && m->prot & PROT_EXEC)
-			ids[nids++] = (struct file_id){ m->dev, m->inode };
-	}
-	qsort(ids, nids, sizeof(*ids), compare_ids);
-	for (size_t i = 0; i < list->n; i++) {
-		struct mapping m = list->maps[i];
-		const struct file_id id = { m.dev, m.inode };
-		/* [vsyscall] lies in the kernel's half. */
-		if ((m.prot & PROT_EXEC && m.end <= INT64_MAX) ||
-		    (m.inode && bsearch(&id, ids, nids, sizeof(*ids), compare_ids)))
-			list->maps[kept++] = m;
-		else
-			free((char *)m.path);
-	}
-	list->n = kept;
+	if (!(m->prot & PROT_EXEC) || m->end > INT64_MAX)
+		return true;
+	if (k->n == KEPT_MAX || k->paths_len > PATHS_MAX)
+		return false;
+	VEC_GROW(maps->kept, k->n, maps->cap_kept);
+	struct mapping *last = k->n ? &maps->kept[k->n - 1] : NULL;
+	maps->kept[k->n] = *m;
+	maps->kept[k->n].path = "";
+	if (last && !strcmp(last->path, m->path))	/* text in pieces */
+		maps->kept[k->n].path = last->path;
+	else if (m->path[0])
+		maps->kept[k->n].path = keep_path(k, m->path);
+	k->n++;
+	return true;
 }
 
 struct err *target_refresh_modules(struct target *t, struct modules *mods, bool *ret_changed)
 {
-	struct map_list list = { 0 };
+	struct keeping k = { .maps = &t->maps };
 
 	*ret_changed = false;
-	struct err *err = target_each_mapping(t, collect, &list);
-	if (!err) {
-		keep_modules(&list);
-		*ret_changed = modules_update(mods, list.maps, list.n, target_open_mapping, t);
-	}
-	map_list_deinit(&list);
+	struct err *err = target_each_mapping(t, keep, &k);
+	if (!err)
+		*ret_changed = modules_update(mods, t->maps.kept, k.n, target_open_mapping, t);
 	return err;
 }
 
 /* ---- stacks ---- */
 
-struct bounds_query {
-	uint64_t addr, lo, hi;
-	bool found;
-};
-
-static bool match_bounds(void *ctx, const struct mapping *m)
+static bool match_stack(void *ctx, const struct mapping *m)
 {
-	struct bounds_query *q = ctx;
+	struct mapping *ret = ctx;
 
-	if (q->addr ? m->start <= q->addr && q->addr < m->end : strcmp(m->path, "[stack]") == 0) {
-		q->lo = m->start;
-		q->hi = m->end;
-		q->found = true;
-	}
-	return !q->found;
+	if (strcmp(m->path, "[stack]"))
+		return true;
+	*ret = *m;
+	return false;
 }
 
 bool target_stack_bounds(struct target *t, uint64_t addr, uint64_t *ret_lo, uint64_t *ret_hi)
 {
-	struct bounds_query q = { .addr = addr };
+	struct mapping m = { 0 };
 
-	err_free(target_each_mapping(t, match_bounds, &q));
-	*ret_lo = q.lo;
-	*ret_hi = q.hi;
-	return q.found;
+	if (!addr)
+		err_free(target_each_mapping(t, match_stack, &m));
+	else if (!target_mapping_at(t, addr, &m))
+		m = (struct mapping){ 0 };
+	*ret_lo = m.start;
+	*ret_hi = m.end;
+	return m.end;
 }
