@@ -61,7 +61,8 @@ struct elf_index_entry {
 
 /* Every function of the file by address: one entry a start. */
 struct elf_index {
-	bool built;
+	bool tabs_set, built;
+	unsigned scans;		/* questions answered without it */
 	struct elf_index_entry *items;
 	size_t n;
 	struct elf_symtab tabs[INDEX_TABS];

@@ -471,6 +471,64 @@ static void test_shared_threads(void **state)
 	assert_int_equal(count_fds(), fds);
 }
 
+/* The first questions about a file with many symbols are answered without an index, and alike. */
+static void test_scans(void **state)
+{
+	(void)state;
+	enum { N = 32 };
+	struct elf_file *file;
+	struct elf_func first[N], then;
+	uint64_t at[N];
+	bool found[N];
+	size_t len;
+
+	/* the program with a table of symbols that has each function many times, some nested */
+	CLEANUP_FREE uint8_t *buf = slurp("/proc/self/exe", &len);
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)buf;
+	const Elf64_Shdr *sh = (const Elf64_Shdr *)(buf + eh->e_shoff);
+	size_t symtab = 0;
+	for (size_t i = 0; i < eh->e_shnum; i++)
+		if (sh[i].sh_type == SHT_SYMTAB)
+			symtab = i;
+	if (!symtab)
+		skip();
+	size_t n = sh[symtab].sh_size / sizeof(Elf64_Sym), times = 30000 / n + 1;
+	size_t grown = (len + 7) / 8 * 8;
+	CLEANUP_FREE uint8_t *big = xcalloc(1, grown + times * n * sizeof(Elf64_Sym));
+	memcpy(big, buf, len);
+	Elf64_Sym *syms = (Elf64_Sym *)(big + grown);
+	for (size_t i = 0; i < times * n; i++) {
+		memcpy(&syms[i], buf + sh[symtab].sh_offset + i % n * sizeof(*syms), sizeof(*syms));
+		if (i >= n && syms[i].st_value) {
+			syms[i].st_value += i * 2654435761u % 4096;
+			syms[i].st_size = i % 7 ? i * 40503u % 300 : 0;
+		}
+	}
+	Elf64_Shdr *out = (Elf64_Shdr *)(big + eh->e_shoff) + symtab;
+	out->sh_offset = grown;
+	out->sh_size = times * n * sizeof(*syms);
+	assert_null(elf_file_open(memfd_of(big, grown + out->sh_size), "many", &file));
+
+	uint64_t code = vaddr_of((void *)fixture_local) & ~0xfffull;
+	size_t hits = 0;
+	for (size_t i = 0; i < N; i++) {
+		at[i] = i == N - 1 ? 0x10 : code + i * 211;
+		found[i] = elf_file_function_at(file, at[i], &first[i]);
+		hits += found[i];
+	}
+	assert_true(hits > N / 2 && !found[N - 1]);
+	for (size_t i = 0; i < N; i++) {
+		assert_int_equal(elf_file_function_at(file, at[i], &then), found[i]);
+		if (!found[i])
+			continue;
+		assert_int_equal(then.vaddr, first[i].vaddr);
+		assert_int_equal(then.size, first[i].size);
+		assert_ptr_equal(then.name, first[i].name);
+		assert_int_equal(then.global, first[i].global);
+	}
+	elf_file_unref(file);
+}
+
 /* Ask everything; the answers don't matter. */
 static void ask_all(int fd)
 {
@@ -612,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_cfi),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_shared_threads),
+		cmocka_unit_test(test_scans),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_debuglink),
