@@ -34,7 +34,7 @@
 /* The kernel escapes nothing but newlines in paths ("\012", show_map_vma). */
 static void unescape(char *s)
 {
-	char *to = s;
+	char *to = s = strchrnul(s, '\\');
 
 	for (; *s; s++) {
 		if (strncmp(s, "\\012", 4) == 0) {
@@ -47,18 +47,27 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
+/* Digits up to `end`. By hand: strtoull() also takes blanks, signs and "0x", and longer. */
 static bool parse_hex(char **s, char end, uint64_t *ret)
 {
-	char *stop;
+	uint64_t value = 0;
+	char *at = *s;
 
-	/* Digits only: strtoull() would take blanks, signs and "0x", too. */
-	if (!strspn(*s, "0123456789abcdef") || (*s)[1] == 'x')
+	for (;; at++) {
+		unsigned digit = (unsigned)*at - '0';
+		if (digit > 9) {
+			digit = (unsigned)*at - 'a' + 10;
+			if (digit < 10 || digit > 15)
+				break;
+		}
+		if (value >> 60)
+			return false;
+		value = value << 4 | digit;
+	}
+	if (at == *s || *at != end)
 		return false;
-	errno = 0;
-	*ret = strtoull(*s, &stop, 16);
-	if (errno || *stop != end)
-		return false;
-	*s = stop + 1;
+	*ret = value;
+	*s = at + 1;
 	return true;
 }
 
