@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "elf/modules.h"
 #include "target/impl.h"
