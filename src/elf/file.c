@@ -149,32 +149,25 @@ static void lock_init(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-struct err *elf_file_open(int fd, const char *path, struct elf_file **ret)
+/* All that is known before anything is asked; takes over fd and path. */
+static struct err *open_new(int fd, char *path, const struct stat *st, struct elf_file **ret)
 {
 	struct elf_file *file = xcalloc(1, sizeof(*file));
-	struct stat st;
-	struct err *err;
 
 	file->refs = 1;
 	file->fd = fd;
-	file->path = xstrdup(path);
+	file->path = path;
 	file->debug.fd = file->debug.alt_fd = -1;
 	file->debug_frame.fd = file->debug_frame.alt_fd = -1;
-	text_sanitize(file->path);
 	lock_init(&file->lock);
 	lock_init(&file->debug_lock);
+	file->size = (uint64_t)st->st_size;
+	file->dev = st->st_dev;
+	file->inode = st->st_ino;
+	file->mtime = st->st_mtim;
+	file->may_map = elf_may_map(st);
 
-	if (fstat(fd, &st)) {
-		err = err_errno(errno, "%s", file->path);
-	} else if (!S_ISREG(st.st_mode)) {
-		err = err_new(ERR_BAD_INPUT, "%s: not a regular file", file->path);
-	} else {
-		file->size = (uint64_t)st.st_size;
-		file->inode = st.st_ino;
-		file->mtime = st.st_mtim;
-		file->may_map = elf_may_map(&st);
-		err = read_headers(file);
-	}
+	struct err *err = read_headers(file);
 	if (!err) {
 		file->elf = elf_handle(fd, file->may_map);
 		if (!file->elf)
@@ -188,6 +181,40 @@ struct err *elf_file_open(int fd, const char *path, struct elf_file **ret)
 	return NULL;
 }
 
+struct err *elf_file_open(int fd, const char *path, struct elf_file **ret)
+{
+	struct err *err = NULL;
+	struct stat st;
+
+	CLEANUP_FREE char *clean = xstrdup(path);
+	text_sanitize(clean);
+	if (fstat(fd, &st))
+		err = err_errno(errno, "%s", clean);
+	else if (!S_ISREG(st.st_mode))
+		err = err_new(ERR_BAD_INPUT, "%s: not a regular file", clean);
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+
+	struct elf_file *other = elf_shared_find(&st, clean);
+	if (other) {
+		close(fd);
+		*ret = other;
+		return NULL;
+	}
+	char *taken = clean;
+	clean = NULL;
+	err = open_new(fd, taken, &st, ret);
+	other = err ? NULL : elf_shared_add(*ret, &st);
+	if (other) {
+		elf_file_unref(*ret);
+		*ret = other;
+	}
+	return err;
+}
+
 struct elf_file *elf_file_ref(struct elf_file *file)
 {
 	__atomic_add_fetch(&file->refs, 1, __ATOMIC_RELAXED);
@@ -196,7 +223,7 @@ struct elf_file *elf_file_ref(struct elf_file *file)
 
 void elf_file_unref(struct elf_file *file)
 {
-	if (!file || __atomic_sub_fetch(&file->refs, 1, __ATOMIC_ACQ_REL))
+	if (!file || !elf_shared_drop(file))
 		return;
 	elf_index_deinit(&file->index);
 	elf_debug_close(&file->debug);
@@ -238,14 +265,6 @@ int elf_file_type(const struct elf_file *file)
 uint64_t elf_file_entry(const struct elf_file *file)
 {
 	return file->entry;
-}
-
-bool elf_file_is(const struct elf_file *file, int fd)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && (uint64_t)st.st_size == file->size && st.st_ino == file->inode &&
-	       st.st_mtim.tv_sec == file->mtime.tv_sec && st.st_mtim.tv_nsec == file->mtime.tv_nsec;
 }
 
 /* The loader maps whole pages: a segment's first and last page hold neighbouring bytes too. */

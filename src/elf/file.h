@@ -1,6 +1,6 @@
 /*
  * An ELF file, not a process: sections, symbols, build-id, bytes, CFI handle. Opened once per
- * distinct file (device, inode) and shared; the descriptor stays open, so the file can be
+ * distinct file and shared by all processes that have it mapped; the descriptor stays open, so the file can be
  * read after its process has gone. Read lazily; immutable once opened, except for the caches
  * inside, which have their own lock: any thread. The file is untrusted: what is malformed is
  * "not there".
@@ -20,7 +20,9 @@ struct elf_file;	/* reference-counted */
 /*
  * Open through `fd` (taken over, closed with the file, also on failure); `path` is for
  * messages and for finding debug files. Only x86-64 and arm64 little-endian ELF64 executables
- * and shared objects; others fail with ERR_UNSUPPORTED / ERR_BAD_INPUT.
+ * and shared objects; others fail with ERR_UNSUPPORTED / ERR_BAD_INPUT. A file that is open already
+ * (same device, inode, size, modification time and path) is not opened again: *ret is the same object,
+ * with one more reference. Any thread.
  */
 struct err *elf_file_open(int fd, const char *path, struct elf_file **ret);
 struct elf_file *elf_file_ref(struct elf_file *file);

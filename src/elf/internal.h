@@ -61,14 +61,16 @@ struct elf_index_entry {
 
 /* Every function of the file by address: one entry a start. */
 struct elf_index {
-	bool built;
+	bool tabs_set, built;
+	unsigned scans;		/* questions answered without it */
 	struct elf_index_entry *items;
 	size_t n;
 	struct elf_symtab tabs[INDEX_TABS];
 };
 
 struct elf_file {
-	int refs;		/* atomic */
+	int refs;		/* atomic; to 0 only by elf_shared_drop */
+	struct elf_file *next_shared;	/* shared.c's, under its lock */
 
 	/* Immutable once open. */
 	int fd;
@@ -80,7 +82,7 @@ struct elf_file {
 	size_t nsegs;
 	uint64_t eh_hdr_vaddr, eh_hdr_size;	/* size 0: none */
 	uint64_t dynamic_vaddr, dynamic_size;
-	uint64_t size, inode;
+	uint64_t size, dev, inode;
 	struct timespec mtime;
 	bool may_map;		/* nobody but root can shorten it under our feet */
 
@@ -102,8 +104,6 @@ struct elf_file {
 };
 
 /* ---- file.c ---- */
-/* The file is what `fd` is open on: not another one that got the inode number since. */
-bool elf_file_is(const struct elf_file *file, int fd);
 /* Loaded with `bias`, some segment puts file offset `offset` at address `start`. */
 bool elf_file_fits(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t bias);
 /* Bias of an executable mapping, by the executable segments first; false if none holds offset. */
@@ -114,6 +114,16 @@ Elf *elf_handle(int fd, bool may_map);
 /* A regular file owned by root that others can't write to. */
 struct stat;
 bool elf_may_map(const struct stat *st);
+
+/* ---- shared.c; any thread ---- */
+/* The open file of that device, inode, size, modification time and (sanitised) path, with a reference
+ * for the caller; or NULL. */
+struct elf_file *elf_shared_find(const struct stat *st, const char *path);
+/* Let others find `file`. If another thread has added the same one meanwhile, that is returned, with a
+ * reference, and `file` not added; else NULL. */
+struct elf_file *elf_shared_add(struct elf_file *file, const struct stat *st);
+/* Give one reference up. True: it was the last one, nobody will find the file any more, free it. */
+bool elf_shared_drop(struct elf_file *file);
 
 /* ---- note.c ---- */
 /* Build-id among the notes in buf, as bytes: its length, 0 if there is none. */

@@ -153,9 +153,8 @@ struct opener {
 	void *ctx;
 };
 
-/* The file behind the mapping: one we have open already, or a new one, NULL if it isn't ELF. */
-static struct elf_file *open_file(const struct modules *mods, const struct mapping *map,
-				  const struct opener *open)
+/* The file behind the mapping, NULL if it isn't ELF. One that is open already comes out as the same. */
+static struct elf_file *open_file(const struct mapping *map, const struct opener *open)
 {
 	struct elf_file *file = NULL;
 
@@ -165,13 +164,6 @@ static struct elf_file *open_file(const struct modules *mods, const struct mappi
 	if (fd < 0) {
 		log_line("%s: can't be opened", map->path);
 		return NULL;
-	}
-	for (size_t i = mods->count; i-- > 0 && !is_vdso(map);) {
-		const struct entry *e = entry_at(mods, i);
-		if (e->pub.file && same_key(e, map) && elf_file_is(e->pub.file, fd)) {
-			close(fd);
-			return elf_file_ref(e->pub.file);
-		}
 	}
 	struct err *err = elf_file_open(fd, map->path, &file);
 	if (err) {
@@ -217,7 +209,7 @@ static struct entry *find_new(struct modules *mods, const struct mapping *map,
 		if (e->seen && same_key(e, map) && fits(e, map))
 			return e;
 	}
-	file = open_file(mods, map, open);
+	file = open_file(map, open);
 
 	uint64_t bias = 0;
 	if (file && !elf_file_exec_bias(file, map->start, map->offset, &bias)) {

@@ -3,6 +3,10 @@
  * file (or the vdso, or anonymous code); its id is stable for the life of the table, also
  * after it was unmapped, since old frames refer to it. Filled from /proc/PID/maps by target/.
  *
+ * Memory: 80 bytes and its path two and a bit times for each module there ever was (at most 262,144), 96 for each
+ * executable mapping. The open file behind it takes about 1.5 KB, once for all tables, as long as nobody
+ * asks for symbols or CFI; it stays open.
+ *
  * One writer (the collector thread). Ids, names and files of existing modules never change and
  * may be read by any thread through module_get(); look-ups by address are the writer's alone.
  */

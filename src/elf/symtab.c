@@ -178,54 +178,72 @@ static bool name_is(const char *sym, const char *name)
 	return !*name && (!*sym || *sym == '@');
 }
 
+/* Names lie anywhere: they are fetched this many symbols ahead. */
+#define AHEAD 16
+
+static void fetch_name(const struct elf_symtab *tab, size_t i)
+{
+	if (i < tab->n && tab->syms[i].st_name < tab->strs_len)
+		__builtin_prefetch(tab->strs + tab->syms[i].st_name);
+}
+
 struct find {
 	const char *const *names;
 	size_t n;
 	uint8_t first[256];	/* some name begins with that byte: spares most comparisons */
-	struct elf_func *out;
-	size_t nout, max;
-	bool global;		/* those, or the local ones */
+	struct found {
+		struct elf_func *out;
+		size_t n, max;
+	} global, local;
 };
+
+static void add_found(struct found *found, const struct elf_func *f)
+{
+	for (size_t k = 0; k < found->n; k++)
+		if (found->out[k].vaddr == f->vaddr)
+			return;
+	if (found->n < found->max)
+		found->out[found->n++] = *f;
+}
 
 static void find_in_tab(struct find *find, const struct elf_symtab *tab)
 {
-	for (size_t i = 0; i < tab->n && find->nout < find->max; i++) {
+	for (size_t i = 0; i < tab->n; i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int bind = ELF64_ST_BIND(sym->st_info);
-		bool global = bind == STB_GLOBAL || bind == STB_WEAK;
-		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !is_defined(sym) || global != find->global)
+		fetch_name(tab, i + AHEAD);
+		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !is_defined(sym))
 			continue;
 		const char *name = elf_symtab_name(tab, sym->st_name);
 		if (!name || !find->first[(uint8_t)*name])
 			continue;
-		bool match = false, known = false;
+		bool match = false;
 		for (size_t k = 0; k < find->n && !match; k++)
 			match = name_is(name, find->names[k]);
-		for (size_t k = 0; match && k < find->nout && !known; k++)
-			known = find->out[k].vaddr == sym->st_value;
-		if (match && !known)
-			find->out[find->nout++] = (struct elf_func){
-				.vaddr = sym->st_value,
-				.size = sym->st_size,
-				.name = name,
-				.global = global,
-			};
+		if (!match)
+			continue;
+		bool global = bind == STB_GLOBAL || bind == STB_WEAK;
+		add_found(global ? &find->global : &find->local, &(struct elf_func){
+			.vaddr = sym->st_value, .size = sym->st_size, .name = name, .global = global,
+		});
 	}
 }
 
 size_t elf_file_find_functions(struct elf_file *file, const char *const *names, size_t n,
 			       struct elf_func *out, size_t max)
 {
-	struct find find = { .names = names, .n = n, .out = out, .max = max, .global = true };
+	CLEANUP_FREE struct elf_func *local = xcalloc(max + 1, sizeof(*local));
+	struct find find = { .names = names, .n = n, .global = { .out = out, .max = max },
+			     .local = { .out = local, .max = max } };
 
 	for (size_t i = 0; i < n; i++)
 		find.first[(uint8_t)names[i][0]] = names[i][0] != 0;
 	elf_file_read_tabs(file);
 	find_in_tab(&find, &file->dynsym);
 	find_in_tab(&find, &file->symtab);
-	find.global = false;
-	find_in_tab(&find, &file->symtab);
-	return find.nout;
+	for (size_t i = 0; i < find.local.n; i++)
+		add_found(&find.global, &local[i]);
+	return find.global.n;
 }
 
 static uint64_t find_value(const struct elf_symtab *tab, const char *name)
@@ -233,6 +251,7 @@ static uint64_t find_value(const struct elf_symtab *tab, const char *name)
 	for (size_t i = 0; i < tab->n; i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int type = ELF64_ST_TYPE(sym->st_info);
+		fetch_name(tab, i + AHEAD);
 		/* a TLS symbol's value is an offset, a section's or file's no place either */
 		if (!is_defined(sym) || sym->st_shndx == SHN_ABS || type == STT_TLS ||
 		    type == STT_SECTION || type == STT_FILE)

@@ -134,46 +134,48 @@ static void ask(struct agent *a, const struct probe_event *e)
 	a->asked[a->nasked++] = (struct asked){ e->slot, e->regs->sp };
 }
 
-struct lookup {
-	struct agent *a;
-	struct target *t;
-	struct err *err;
-};
-
 /*
  * One thread whose stack pointer lay in a mapping. Its stack is taken to end at its thread pointer, if
  * that lies in the same mapping: a TCB at the top belongs to the stack below, and both go
  * together. Other stacks (fibers, signal stacks) stay unknown; the agent copies them with
  * process_vm_readv, which can't fault.
  */
-static struct err *tell_bounds(struct lookup *l, const struct asked *q, const struct mapping *m)
+static struct err *tell_bounds(struct agent *a, struct target *t, const struct asked *q,
+			       const struct mapping *m)
 {
-	uint64_t at = slot_address(l->a, q->slot), tp = 0, lo = m->start;
-	struct err *err = target_read(l->t, at, &tp, sizeof(tp));
+	uint64_t at = slot_address(a, q->slot), tp = 0, lo = m->start;
+	struct err *err;
 
+	if (!strcmp(m->path, "[stack]")) {
+		if (m->start >= a->main_lo)
+			return NULL;
+		a->main_lo = m->start;	/* it has grown */
+		return target_write(t, CTL(a, main_stack_lo), &a->main_lo, sizeof(a->main_lo));
+	}
+	err = target_read(t, at, &tp, sizeof(tp));
 	if (err || tp <= q->sp || tp > m->end || tp & 7)
 		return err;
 	/* The lower bound first: with hi still 0 it means nothing. */
-	err = target_write(l->t, at + offsetof(struct wire_slot, stack_lo), &lo, sizeof(lo));
+	err = target_write(t, at + offsetof(struct wire_slot, stack_lo), &lo, sizeof(lo));
 	if (!err)
-		err = target_write(l->t, at + offsetof(struct wire_slot, stack_hi), &tp, sizeof(tp));
+		err = target_write(t, at + offsetof(struct wire_slot, stack_hi), &tp, sizeof(tp));
 	return err;
 }
+
+struct lookup {
+	struct agent *a;
+	struct target *t;
+	struct err *err;
+};
 
 static bool look_up(void *ctx, const struct mapping *m)
 {
 	struct lookup *l = ctx;
-	struct agent *a = l->a;
 
-	for (size_t i = 0; i < a->nasked && !l->err; i++) {
-		if (a->asked[i].sp < m->start || a->asked[i].sp >= m->end)
-			continue;
-		if (strcmp(m->path, "[stack]")) {
-			l->err = tell_bounds(l, &a->asked[i], m);
-		} else if (m->start < a->main_lo) {	/* it has grown */
-			a->main_lo = m->start;
-			l->err = target_write(l->t, CTL(a, main_stack_lo), &a->main_lo, sizeof(a->main_lo));
-		}
+	for (size_t i = 0; i < l->a->nasked && !l->err; i++) {
+		const struct asked *q = &l->a->asked[i];
+		if (q->sp >= m->start && q->sp < m->end)
+			l->err = tell_bounds(l->a, l->t, q, m);
 	}
 	return !l->err;
 }
@@ -181,11 +183,19 @@ static bool look_up(void *ctx, const struct mapping *m)
 static void answer(struct agent *a, struct target *t, uint64_t now_ns)
 {
 	struct lookup l = { .a = a, .t = t };
+	struct mapping m;
 
 	if (!a->nasked || now_ns - a->asked_ns < ASK_INTERVAL_NS)
 		return;
 	a->asked_ns = now_ns;
-	err_free(target_each_mapping(t, look_up, &l));
+	/* one by one where that is cheap, else all of them in one reading of maps */
+	if (target_has_query(t)) {
+		for (size_t i = 0; i < a->nasked && !l.err; i++)
+			if (target_mapping_at(t, a->asked[i].sp, &m))
+				l.err = tell_bounds(a, t, &a->asked[i], &m);
+	} else {
+		err_free(target_each_mapping(t, look_up, &l));
+	}
 	err_free(l.err);
 	a->nasked = 0;
 }

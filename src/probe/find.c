@@ -89,7 +89,8 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 	uint64_t want = f->size < HOOK_LOOK ? HOOK_LOOK : f->size > BODY_MAX ? BODY_MAX : f->size;
 	CLEANUP_FREE uint8_t *code = xmalloc(want);
 	size_t len = elf_file_read(x->file, f->vaddr, code, want);
-	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .kind = kind_of(f->name) };
+	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .kind = kind_of(f->name),
+			  .size = f->size };
 
 	if (len < HOOK_PATCH) {
 		snprintf(h->reason, sizeof(h->reason), "its code isn't in the file");
@@ -155,14 +156,13 @@ static void frame_wrappers(struct agent *a)
 	for (size_t i = 0; mallocs > 1 && i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
 		struct text *x = &a->texts[s->text];
-		struct elf_func f;
 
 		if (s->kind != WIRE_HOOK_MALLOC || elf_file_find_symbol(x->file, "__libc_start_main"))
 			continue;
-		if (!elf_file_function_at(x->file, s->plan.addr - x->bias, &f) || f.size > BODY_MAX)
+		if (s->size > BODY_MAX)
 			continue;
-		CLEANUP_FREE uint8_t *code = xmalloc(f.size + 1);
-		size_t len = elf_file_read(x->file, f.vaddr, code, f.size);
+		CLEANUP_FREE uint8_t *code = xmalloc(s->size + 1);
+		size_t len = elf_file_read(x->file, s->plan.addr - x->bias, code, s->size);
 		if (hook_has_indirect_call(code, len))
 			s->kind = WIRE_HOOK_SIZED;
 	}

@@ -167,20 +167,22 @@ void hook_scan_text(const uint8_t *text, size_t len, uint64_t text_addr, struct 
 		lo = windows[k].lo < lo ? windows[k].lo : lo;
 		hi = windows[k].hi > hi ? windows[k].hi : hi;
 	}
-	for (size_t i = 0; i + 5 <= len; i++) {
-		size_t at;
-
-		if ((text[i] & 0xfe) == 0xe8)
-			at = i + 1;
-		else if (text[i] == 0x0f && (text[i + 1] & 0xf0) == 0x80 && i + 6 <= len)
-			at = i + 2;
-		else
-			continue;
+	/*
+	 * What could be the distance comes first, as hardly any four bytes lead there by chance, while
+	 * what could be the opcode is in every other instruction. Modulo 2^32 here, exactly below.
+	 */
+	uint32_t span = hi - lo < UINT32_MAX ? (uint32_t)(hi - lo) : UINT32_MAX;
+	uint32_t from = (uint32_t)(text_addr + 4 - lo);
+	for (size_t at = 1; at + 4 <= len; at++) {
 		int32_t rel;
 		memcpy(&rel, text + at, sizeof(rel));
-		uint64_t target = text_addr + at + 4 + (uint64_t)(int64_t)rel;
-		if (target <= lo || target >= hi)
+		if ((uint32_t)rel + from + (uint32_t)at >= span)
 			continue;
+		bool direct = (text[at - 1] & 0xfe) == 0xe8;
+		bool conditional = at > 1 && text[at - 2] == 0x0f && (text[at - 1] & 0xf0) == 0x80;
+		if (!direct && !conditional)
+			continue;
+		uint64_t target = text_addr + at + 4 + (uint64_t)(int64_t)rel;
 		for (size_t k = 0; k < n; k++)
 			if (target > windows[k].lo && target < windows[k].hi)
 				windows[k].hit = true;

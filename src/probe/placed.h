@@ -23,6 +23,7 @@ struct site {
 	size_t hook;			/* index in probe.hooks */
 	size_t text;			/* index of its module in texts */
 	enum wire_hook_kind kind;
+	uint64_t size;			/* of the function, bytes, by its symbol; may be 0 */
 	struct hook_plan plan;
 	uint64_t jump_to;		/* its thunk */
 	bool patched;

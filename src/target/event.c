@@ -47,6 +47,7 @@ void target_set_exited(struct target *t, int status)
 	t->exec_pending = false;
 	t->nthreads = 0;
 	target_close_mem(t);
+	target_close_maps(t);
 }
 
 /* Is this thread on its way out: dead, or with a SIGKILL that it can't escape? */

@@ -29,6 +29,19 @@ struct thread {
 	bool group_stop;	/* stopped by SIGSTOP and the like, not only by us */
 };
 
+/* What maps.c keeps from one reading to the next. */
+struct mapping;
+struct maps {
+	char *text;		/* the text passes through it; NULL: in use, or not needed yet */
+	struct mapping *kept;	/* of the last refresh */
+	size_t cap_kept;
+	char *paths;		/* of `kept`, one after the other */
+	size_t cap_paths;
+	char *path;		/* of the last target_mapping_at */
+	int fd;			/* /proc/PID/maps, for single look-ups; -1: not open */
+	bool no_query;		/* the kernel has no PROCMAP_QUERY; a test may pretend so */
+};
+
 struct target {
 	pid_t pid, ns_pid;
 	uint64_t start;		/* start time: tells a reused pid; 0 unknown */
@@ -50,6 +63,8 @@ struct target {
 	struct target_thread *view;	/* for target_threads; valid while stopped */
 	size_t nview;
 	bool view_valid;
+
+	struct maps maps;
 
 	double stop_began, pause;	/* CLOCK_MONOTONIC seconds */
 	bool raised;			/* our scheduling was raised for the stop */
@@ -115,8 +130,11 @@ void target_close_mem(struct target *t);
 /* Another thread to reach memory through, after `live` proved dead. False if none is left. */
 bool target_find_live(struct target *t);
 
-/* maps.c: the file of a mapping; a descriptor or -1. ctx is the target. */
-struct mapping;
+/* maps.c */
+/* Also after an exec: the descriptor belongs to the address space of now. */
+void target_close_maps(struct target *t);
+void target_free_maps(struct target *t);
+/* The file of a mapping; a descriptor or -1. ctx is the target. */
 int target_open_mapping(void *ctx, const struct mapping *m);
 
 /* check.c: why PTRACE_SEIZE of tid failed with errnum. */

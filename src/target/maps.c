@@ -1,5 +1,10 @@
 /*
- * The target's mappings: /proc/PID/maps line by line, the files behind them, gaps between them.
+ * The target's mappings: /proc/PID/maps line by line, the files behind them, one by its address.
+ *
+ * The text is never in memory as a whole. It passes through one buffer, kept from one reading to the
+ * next, in which each line is parsed in place; what a refresh keeps of it (the executable mappings
+ * with their paths) goes into arrays that are kept as well. So reading maps again allocates nothing,
+ * and costs little besides the kernel's time to write the text.
  */
 #include "target/maps.h"
 
@@ -14,18 +19,21 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "elf/modules.h"
 #include "target/impl.h"
-#include "target/proc.h"
+#include "target/procmap.h"
 
-#define MAPS_MAX (256u << 20)	/* bytes of text we are willing to read */
+/* The longest line: 73 bytes and a path of PATH_MAX with a newline, four bytes, in each place. */
+#define TEXT_BYTES (32u << 10)
+/* What a refresh keeps at most; the kernel's default allows 65530 mappings. */
+#define KEPT_MAX (1u << 20)
+#define PATHS_MAX (64u << 20)	/* bytes */
 
 /* The kernel escapes nothing but newlines in paths ("\012", show_map_vma). */
 static void unescape(char *s)
 {
-	char *to = s;
+	char *to = s = strchrnul(s, '\\');
 
 	for (; *s; s++) {
 		if (strncmp(s, "\\012", 4) == 0) {
@@ -38,25 +46,45 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
+/* Digits up to `end`. By hand: strtoull() also takes blanks, signs and "0x", and longer. */
 static bool parse_hex(char **s, char end, uint64_t *ret)
 {
-	char *stop;
+	uint64_t value = 0;
+	char *at = *s;
 
-	/* Digits only: strtoull() would take blanks, signs and "0x", too. */
-	if (!strspn(*s, "0123456789abcdef") || (*s)[1] == 'x')
+	for (;; at++) {
+		unsigned digit = (unsigned)*at - '0';
+		if (digit > 9) {
+			digit = (unsigned)*at - 'a' + 10;
+			if (digit < 10 || digit > 15)
+				break;
+		}
+		if (value >> 60)
+			return false;
+		value = value << 4 | digit;
+	}
+	if (at == *s || *at != end)
 		return false;
-	errno = 0;
-	*ret = strtoull(*s, &stop, 16);
-	if (errno || *stop != end)
-		return false;
-	*s = stop + 1;
+	*ret = value;
+	*s = at + 1;
 	return true;
+}
+
+void maps_set_path(struct mapping *ret, char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path), cut = strlen(deleted);
+
+	if (ret->inode && len > cut && strcmp(path + len - cut, deleted) == 0) {
+		path[len - cut] = '\0';
+		ret->deleted = true;
+	}
+	ret->path = path;
 }
 
 /* 7f0c1a200000-7f0c1a228000 r-xp 00001000 fe:01 131204      /usr/lib/libfoo.so (deleted) */
 bool maps_parse_line(char *line, struct mapping *ret)
 {
-	static const char deleted[] = " (deleted)";
 	uint64_t major, minor;
 	char *s = line, *stop;
 
@@ -79,49 +107,181 @@ bool maps_parse_line(char *line, struct mapping *ret)
 	if (errno || stop == s || (*stop && *stop != ' '))
 		return false;
 	s = stop + strspn(stop, " ");
-	size_t len = strlen(s), cut = strlen(deleted);
-	if (ret->inode && len > cut && strcmp(s + len - cut, deleted) == 0) {
-		s[len - cut] = '\0';
-		ret->deleted = true;
-	}
 	unescape(s);
-	ret->path = s;
+	maps_set_path(ret, s);
 	return true;
 }
 
-struct err *target_each_mapping(struct target *t, bool (*fn)(void *ctx, const struct mapping *m),
-				void *ctx)
+/* ---- reading the text ---- */
+
+typedef bool (*mapping_fn)(void *ctx, const struct mapping *m);
+
+static int open_maps(const struct target *t)
 {
-	size_t len;
+	char path[64];
 
-	if (t->exited)
-		return target_gone(t);
-	char *text = proc_read(t->pid, t->live, "maps", MAPS_MAX, &len);
-	/* A thread that has left has an empty one. */
-	if ((!text && (errno == ENOENT || errno == ESRCH)) || (text && !len)) {
-		free(text);
-		if (!target_find_live(t))
-			return target_gone(t);
-		text = proc_read(t->pid, t->live, "maps", MAPS_MAX, &len);
-		if (text && !len) {
-			free(text);
-			return target_gone(t);
-		}
-	}
-	if (!text)
-		return err_errno(errno, "process %d: can't read its mappings", t->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", t->pid, t->live);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
-	char *next;
-	for (char *line = text; *line; line = next) {
+/* Hand over the complete lines in [text, *end), and move what follows them to the front. */
+static bool parse_lines(char *text, char **end, mapping_fn fn, void *ctx)
+{
+	char *line = text, *eol;
+
+	while ((eol = memchr(line, '\n', (size_t)(*end - line)))) {
 		struct mapping m;
-		char *eol = strchrnul(line, '\n');
-		next = *eol ? eol + 1 : eol;
 		*eol = '\0';
 		if (maps_parse_line(line, &m) && !fn(ctx, &m))
-			break;
+			return false;
+		line = eol + 1;
 	}
-	free(text);
-	return NULL;
+	size_t rest = (size_t)(*end - line);
+	memmove(text, line, rest);
+	*end = text + rest;
+	return true;
+}
+
+/*
+ * 0 or an errno; ESRCH also for a text that is empty: a thread that has left has such. *any: some of
+ * it was there, and fn may have seen it.
+ */
+static int read_text(int fd, char *text, mapping_fn fn, void *ctx, bool *any)
+{
+	char *end = text;
+
+	for (;;) {
+		size_t room = TEXT_BYTES - (size_t)(end - text);
+		if (!room) {	/* no line is that long: whatever it is, it isn't one of ours */
+			end = text;
+			continue;
+		}
+		ssize_t n = read(fd, end, room);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		if (n == 0)
+			return *any ? 0 : ESRCH;
+		*any = true;
+		end += n;
+		if (!parse_lines(text, &end, fn, ctx))
+			return 0;
+	}
+}
+
+/* Its descriptor is kept for single look-ups. */
+static int open_and_read(struct target *t, char *text, mapping_fn fn, void *ctx, bool *any)
+{
+	int fd = open_maps(t);
+
+	if (fd < 0)
+		return errno == ENOENT ? ESRCH : errno;
+	int errnum = read_text(fd, text, fn, ctx, any);
+	target_close_maps(t);
+	t->maps.fd = fd;
+	return errnum;
+}
+
+struct err *target_each_mapping(struct target *t, mapping_fn fn, void *ctx)
+{
+	if (t->exited)
+		return target_gone(t);
+	/* Taken out while in use: fn may read maps itself. */
+	char *text = t->maps.text ? t->maps.text : xmalloc(TEXT_BYTES);
+	t->maps.text = NULL;
+	bool any = false;
+	int errnum = open_and_read(t, text, fn, ctx, &any);
+	if (errnum == ESRCH && !any && target_find_live(t))
+		errnum = open_and_read(t, text, fn, ctx, &any);
+	free(t->maps.text);
+	t->maps.text = text;
+	if (errnum == ESRCH)
+		return target_gone(t);
+	return errnum ? err_errno(errnum, "process %d: can't read its mappings", t->pid) : NULL;
+}
+
+void target_close_maps(struct target *t)
+{
+	if (t->maps.fd >= 0)
+		close(t->maps.fd);
+	t->maps.fd = -1;
+}
+
+void target_free_maps(struct target *t)
+{
+	target_close_maps(t);
+	free(t->maps.text);
+	free(t->maps.kept);
+	free(t->maps.paths);
+	free(t->maps.path);
+}
+
+/* ---- one mapping ---- */
+
+/* 0, an errno of procmap_query, or why there is no asking. */
+static int query(struct target *t, uint64_t addr, struct mapping *ret)
+{
+	int errnum = ENOTTY;
+
+	for (int attempt = 0; attempt < 2 && !t->maps.no_query; attempt++) {
+		if (t->maps.fd < 0)
+			t->maps.fd = open_maps(t);
+		if (t->maps.fd < 0)
+			return errno;
+		if (!t->maps.path)
+			t->maps.path = xmalloc(PROCMAP_PATH);
+		errnum = procmap_query(t->maps.fd, addr, t->maps.path, ret);
+		if (errnum != ESRCH)
+			break;
+		/* the descriptor belongs to the memory of a program that has done an exec since */
+		target_close_maps(t);
+	}
+	t->maps.no_query |= errnum == ENOTTY;
+	return errnum;
+}
+
+bool target_has_query(struct target *t)
+{
+	struct mapping m;
+	int errnum = t->exited ? ESRCH : query(t, 0, &m);
+
+	return !errnum || errnum == ENOENT;
+}
+
+struct search {
+	struct target *t;
+	uint64_t addr;
+	struct mapping *ret;
+	bool found;
+};
+
+static bool match_address(void *ctx, const struct mapping *m)
+{
+	struct search *s = ctx;
+
+	if (s->addr < m->start || s->addr >= m->end)
+		return m->start <= s->addr;
+	if (!s->t->maps.path)
+		s->t->maps.path = xmalloc(PROCMAP_PATH);
+	snprintf(s->t->maps.path, PROCMAP_PATH, "%s", m->path);
+	*s->ret = *m;
+	s->ret->path = s->t->maps.path;
+	s->found = true;
+	return false;
+}
+
+bool target_mapping_at(struct target *t, uint64_t addr, struct mapping *ret)
+{
+	struct search s = { .t = t, .addr = addr, .ret = ret };
+
+	if (t->exited || addr > INT64_MAX)
+		return false;
+	int errnum = query(t, addr, ret);
+	if (!errnum || errnum == ENOENT)
+		return !errnum;
+	err_free(target_each_mapping(t, match_address, &s));
+	return s.found;
 }
 
 /* ---- the file behind a mapping ---- */
@@ -198,241 +358,91 @@ int target_open_mapping(void *ctx, const struct mapping *m)
 
 /* ---- modules ---- */
 
-struct map_list {
-	struct mapping *maps;
-	size_t n, cap;
+struct keeping {
+	struct maps *maps;
+	size_t n, paths_len;
 };
 
-static bool collect(void *ctx, const struct mapping *m)
+/* The path with those kept; the array moves when it grows, and the pointers to it with it. */
+static const char *keep_path(struct keeping *k, const char *path)
 {
-	struct map_list *list = ctx;
+	struct maps *maps = k->maps;
+	size_t len = strlen(path) + 1;
 
-	VEC_GROW(list->maps, list->n, list->cap);
-	list->maps[list->n] = *m;
-	list->maps[list->n++].path = xstrdup(m->path);
-	return true;
-}
-
-static void map_list_deinit(struct map_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		free((char *)list->maps[i].path);
-	free(list->maps);
-}
-
-struct file_id {
-	uint64_t dev, inode;
-};
-
-static int compare_ids(const void *a, const void *b)
-{
-	const struct file_id *x = a, *y = b;
-
-	if (x->dev != y->dev)
-		return x->dev < y->dev ? -1 : 1;
-	return (x->inode > y->inode) - (x->inode < y->inode);
+	if (k->paths_len + len > maps->cap_paths) {
+		size_t cap = (k->paths_len + len) * 2;
+		char *paths = xmalloc(cap);
+		if (k->paths_len)
+			memcpy(paths, maps->paths, k->paths_len);
+		for (size_t i = 0; i < k->n; i++)
+			if (maps->kept[i].path[0])
+				maps->kept[i].path = paths + (maps->kept[i].path - maps->paths);
+		free(maps->paths);
+		maps->paths = paths;
+		maps->cap_paths = cap;
+	}
+	char *ret = memcpy(maps->paths + k->paths_len, path, len);
+	k->paths_len += len;
+	return ret;
 }
 
 /*
- * Keep what can be code or belongs to a file that has code: of a program with thousands of
- * mapped data files none is opened.
+ * Only what can be code counts: of a program with thousands of mapped data files none is looked at
+ * any further. [vsyscall] lies in the kernel's half.
  */
-static void keep_modules(struct map_list *list)
+static bool keep(void *ctx, const struct mapping *m)
 {
-	CLEANUP_FREE struct file_id *ids = xcalloc(list->n + 1, sizeof(*ids));
-	size_t nids = 0, kept = 0;
+	struct keeping *k = ctx;
+	struct maps *maps = k->maps;
 
-	for (size_t i = 0; i < list->n; i++) {
-		const struct mapping *m = &list->maps[i];
-		if (m->inode && m->prot & PROT_EXEC)
-			ids[nids++] = (struct file_id){ m->dev, m->inode };
-	}
-	qsort(ids, nids, sizeof(*ids), compare_ids);
-	for (size_t i = 0; i < list->n; i++) {
-		struct mapping m = list->maps[i];
-		const struct file_id id = { m.dev, m.inode };
-		/* [vsyscall] lies in the kernel's half. */
-		if ((m.prot & PROT_EXEC && m.end <= INT64_MAX) ||
-		    (m.inode && bsearch(&id, ids, nids, sizeof(*ids), compare_ids)))
-			list->maps[kept++] = m;
-		else
-			free((char *)m.path);
-	}
-	list->n = kept;
+	if (!(m->prot & PROT_EXEC) || m->end > INT64_MAX)
+		return true;
+	if (k->n == KEPT_MAX || k->paths_len > PATHS_MAX)
+		return false;
+	VEC_GROW(maps->kept, k->n, maps->cap_kept);
+	struct mapping *last = k->n ? &maps->kept[k->n - 1] : NULL;
+	maps->kept[k->n] = *m;
+	maps->kept[k->n].path = "";
+	if (last && !strcmp(last->path, m->path))	/* text in pieces */
+		maps->kept[k->n].path = last->path;
+	else if (m->path[0])
+		maps->kept[k->n].path = keep_path(k, m->path);
+	k->n++;
+	return true;
 }
 
 struct err *target_refresh_modules(struct target *t, struct modules *mods, bool *ret_changed)
 {
-	struct map_list list = { 0 };
+	struct keeping k = { .maps = &t->maps };
 
 	*ret_changed = false;
-	struct err *err = target_each_mapping(t, collect, &list);
-	if (!err) {
-		keep_modules(&list);
-		*ret_changed = modules_update(mods, list.maps, list.n, target_open_mapping, t);
-	}
-	map_list_deinit(&list);
+	struct err *err = target_each_mapping(t, keep, &k);
+	if (!err)
+		*ret_changed = modules_update(mods, t->maps.kept, k.n, target_open_mapping, t);
 	return err;
 }
 
 /* ---- stacks ---- */
 
-struct bounds_query {
-	uint64_t addr, lo, hi;
-	bool found;
-};
-
-static bool match_bounds(void *ctx, const struct mapping *m)
+static bool match_stack(void *ctx, const struct mapping *m)
 {
-	struct bounds_query *q = ctx;
+	struct mapping *ret = ctx;
 
-	if (q->addr ? m->start <= q->addr && q->addr < m->end : strcmp(m->path, "[stack]") == 0) {
-		q->lo = m->start;
-		q->hi = m->end;
-		q->found = true;
-	}
-	return !q->found;
+	if (strcmp(m->path, "[stack]"))
+		return true;
+	*ret = *m;
+	return false;
 }
 
 bool target_stack_bounds(struct target *t, uint64_t addr, uint64_t *ret_lo, uint64_t *ret_hi)
 {
-	struct bounds_query q = { .addr = addr };
+	struct mapping m = { 0 };
 
-	err_free(target_each_mapping(t, match_bounds, &q));
-	*ret_lo = q.lo;
-	*ret_hi = q.hi;
-	return q.found;
-}
-
-/* ---- gaps ---- */
-
-struct gap_search {
-	const struct gap_query *q;
-	uint64_t low, high;	/* the gap must lie within */
-	uint64_t best, best_distance;
-};
-
-/* Free space [start, end): the place in it that is nearest to [lo, hi]. */
-static void try_gap(struct gap_search *s, uint64_t start, uint64_t end)
-{
-	uint64_t mask = s->q->page - 1, bytes = s->q->bytes, distance, at;
-
-	if (start < s->low)
-		start = s->low;
-	if (end > s->high)
-		end = s->high;
-	start = (start + mask) & ~mask;
-	end &= ~mask;
-	if (start >= end || end - start < bytes)
-		return;
-	if (end <= s->q->lo) {		/* below: at its end */
-		at = end - bytes;
-		distance = s->q->lo - at;
-	} else {			/* above, or between: at its start */
-		at = start;
-		distance = at >= s->q->hi ? at + bytes - s->q->hi : 0;
-	}
-	if (distance < s->best_distance) {
-		s->best = at;
-		s->best_distance = distance;
-	}
-}
-
-uint64_t maps_find_gap(const struct mapping *maps, size_t n, const struct gap_query *q)
-{
-	struct gap_search s = { .q = q, .best_distance = UINT64_MAX };
-	uint64_t from = q->min_addr > q->page ? q->min_addr : q->page;
-
-	s.low = q->hi > q->reach ? q->hi - q->reach : 0;
-	s.high = q->lo < UINT64_MAX - q->reach ? q->lo + q->reach : UINT64_MAX;
-	for (size_t i = 0; i <= n; i++) {
-		uint64_t to = q->max_addr;
-		/* A page on either side stays free, so that an overrun still faults. */
-		if (i < n && maps[i].start < to) {
-			uint64_t room = strcmp(maps[i].path, "[stack]") == 0 ? q->stack_room : 0;
-			room += q->page;
-			to = maps[i].start > room ? maps[i].start - room : 0;
-		}
-		if (q->brk_start >= from && q->brk_start < to) {
-			/* The heap will come into this gap. */
-			try_gap(&s, from, q->brk_start - q->page);
-			if (q->brk_start < UINT64_MAX - q->heap_room)
-				try_gap(&s, q->brk_start + q->heap_room, to);
-		} else {
-			try_gap(&s, from, to);
-		}
-		if (i == n || maps[i].end >= q->max_addr)
-			break;
-		from = maps[i].end + q->page;
-		if (strcmp(maps[i].path, "[heap]") == 0)
-			from += q->heap_room;
-	}
-	return s.best;
-}
-
-static uint64_t mmap_min_addr(void)
-{
-	unsigned long long value = 0;
-	FILE *f = fopen("/proc/sys/vm/mmap_min_addr", "re");
-
-	if (f) {
-		if (fscanf(f, "%llu", &value) != 1)
-			value = 0;
-		fclose(f);
-	}
-	/* 64 KiB as a floor: a null pointer with a small offset must go on faulting. */
-	return value > 65536 ? value : 65536;
-}
-
-/* The stack may grow to its limit, plus the kernel's guard gap of 1 MiB (stack_guard_gap). */
-static uint64_t stack_room(struct target *t)
-{
-	const uint64_t least = 16u << 20, most = 8ull << 30;
-	uint64_t limit = most;
-	CLEANUP_FREE char *text = proc_read(t->pid, t->live, "limits", 1 << 16, NULL);
-	char *s = text ? strstr(text, "Max stack size") : NULL;
-
-	if (s) {
-		s += strlen("Max stack size");
-		s += strspn(s, " ");
-		if (*s >= '0' && *s <= '9')
-			limit = strtoull(s, NULL, 10);
-	}
-	limit = limit < least ? least : limit > most ? most : limit;
-	return limit + (2u << 20);
-}
-
-uint64_t target_find_gap(struct target *t, uint64_t lo, uint64_t hi, uint64_t bytes)
-{
-	struct map_list list = { 0 };
-	struct proc_stat stat;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), ret = 0;
-
-	if (lo > hi || !bytes || bytes > 1u << 31)
-		return 0;
-	struct err *err = target_each_mapping(t, collect, &list);
-	if (err) {
-		log_line("%s", err->text);
-		err_free(err);
-		map_list_deinit(&list);
-		return 0;
-	}
-	struct gap_query q = {
-		.lo = lo, .hi = hi,
-		.reach = (2ull << 30) - (64u << 10),
-		.bytes = (bytes + page - 1) & ~(page - 1),
-		.page = page,
-		.min_addr = mmap_min_addr(),
-		.max_addr = (1ull << 47) - page,
-		.brk_start = proc_stat(t->pid, t->live, &stat) ? stat.start_brk : 0,
-		.stack_room = stack_room(t),
-	};
-	/* Not above the heap at all if that can be had: it may grow far. */
-	static const uint64_t heap_rooms[] = { 1ull << 40, 1ull << 30, 64u << 20 };
-	for (size_t i = 0; i < ARRAY_SIZE(heap_rooms) && !ret; i++) {
-		q.heap_room = heap_rooms[i];
-		ret = maps_find_gap(list.maps, list.n, &q);
-	}
-	map_list_deinit(&list);
-	return ret;
+	if (!addr)
+		err_free(target_each_mapping(t, match_stack, &m));
+	else if (!target_mapping_at(t, addr, &m))
+		m = (struct mapping){ 0 };
+	*ret_lo = m.start;
+	*ret_hi = m.end;
+	return m.end;
 }

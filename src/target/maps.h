@@ -17,6 +17,9 @@ struct mapping;
  */
 bool maps_parse_line(char *line, struct mapping *ret);
 
+/* ret->path = path, with " (deleted)" cut off if it is a file's (ret->inode). */
+void maps_set_path(struct mapping *ret, char *path);
+
 struct gap_query {
 	uint64_t lo, hi;	/* what the gap must be near to, lo <= hi */
 	uint64_t reach;		/* at most so far, from either to either end of the gap */

@@ -300,6 +300,7 @@ static void new_image(struct target *t)
 	t->first_left = false;
 	t->view_valid = false;
 	target_close_mem(t);
+	target_close_maps(t);
 	remote_forget_code(t);
 	free(t->command);
 	t->command = proc_command(t->pid);

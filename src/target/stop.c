@@ -447,7 +447,7 @@ struct target *target_new(pid_t pid)
 	struct proc_stat stat;
 
 	t->pid = t->live = pid;
-	t->mem = -1;
+	t->mem = t->maps.fd = -1;
 	t->status = -1;
 	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	t->ns_pid = proc_status(pid, 0, &status) ? status.ns_pid : pid;
@@ -458,6 +458,7 @@ struct target *target_new(pid_t pid)
 void target_delete(struct target *t)
 {
 	target_close_mem(t);
+	target_free_maps(t);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	free(t->command);

@@ -106,14 +106,28 @@ struct err *target_write(struct target *t, uint64_t addr, const void *buf, size_
 /* One write(2) to /proc/PID/mem, through page protection; stopped only. */
 struct err *target_write_text(struct target *t, uint64_t addr, const void *buf, size_t len);
 
-/* Read /proc/PID/maps and update `mods` (files through /proc/PID/root, /proc/PID/map_files or
- * /proc/PID/exe if that fails; the vdso from memory). ERR_GONE. */
+/*
+ * Read /proc/PID/maps and update `mods` (files through /proc/PID/root, /proc/PID/map_files or
+ * /proc/PID/exe if that fails; the vdso from memory). ERR_GONE. What it needs is kept with the
+ * target, 64 bytes per executable mapping, their paths, and 32 KiB: where nothing has changed,
+ * nothing is allocated.
+ */
 struct err *target_refresh_modules(struct target *t, struct modules *mods, bool *ret_changed);
 
-/* Visit every mapping of /proc/PID/maps in order until fn returns false. */
+/* Visit every mapping of /proc/PID/maps in order until fn returns false. m->path lives as long as
+ * the call of fn. */
 struct mapping;
 struct err *target_each_mapping(struct target *t, bool (*fn)(void *ctx, const struct mapping *m),
 				void *ctx);
+
+/*
+ * The mapping that holds addr; false if there is none, or the process has gone. One ioctl where the
+ * kernel has it (Linux 6.11), else maps is read: with many questions see target_has_query first, and
+ * ask them all in one target_each_mapping. ret->path lives until the next call of this function,
+ * of target_has_query or target_stack_bounds for this target.
+ */
+bool target_mapping_at(struct target *t, uint64_t addr, struct mapping *ret);
+bool target_has_query(struct target *t);
 
 /* ---- threads; stopped only ---- */
 struct target_thread {

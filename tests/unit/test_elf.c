@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <libelf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,6 +377,156 @@ static void test_cfi(void **state)
 	elf_file_unref(file);
 }
 
+static int count_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* One object for a file, as long as somebody has it. */
+static void test_shared(void **state)
+{
+	(void)state;
+	size_t len;
+	CLEANUP_FREE uint8_t *buf = slurp("/proc/self/exe", &len);
+	char path[] = "/tmp/test_elf.XXXXXX";
+	int fd = mkstemp(path), fds = count_fds();
+
+	assert_int_equal(write(fd, buf, len), len);
+	struct elf_file *a = open_path(path), *b = open_path(path);
+	assert_ptr_equal(a, b);
+	assert_int_equal(count_fds(), fds + 1);
+	elf_file_unref(a);
+	a = open_path(path);
+	assert_ptr_equal(a, b);
+	elf_file_unref(a);
+	/* still there for b */
+	assert_int_not_equal(elf_file_find_symbol(b, "fixture_data"), 0);
+
+	/* under another name it is found by other people, with other debug files beside it */
+	struct elf_file *c;
+	assert_null(elf_file_open(dup(fd), "/another/name", &c));
+	assert_ptr_not_equal(c, b);
+	elf_file_unref(c);
+
+	/* written to since: another file, and the next one shares that */
+	assert_int_equal(pwrite(fd, "", 1, (off_t)len), 1);
+	struct elf_file *d = open_path(path), *e = open_path(path);
+	assert_ptr_not_equal(d, b);
+	assert_ptr_equal(d, e);
+	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	assert_int_equal(futimens(fd, times), 0);
+	struct elf_file *f = open_path(path);
+	assert_ptr_not_equal(f, d);
+	elf_file_unref(b);
+	elf_file_unref(d);
+	elf_file_unref(e);
+	elf_file_unref(f);
+	assert_int_equal(count_fds(), fds);
+
+	/* not found again once nobody has it */
+	a = open_path(path);
+	assert_int_equal(count_fds(), fds + 1);
+	elf_file_unref(a);
+	assert_int_equal(count_fds(), fds);
+	close(fd);
+	unlink(path);
+}
+
+static void *open_and_close(void *arg)
+{
+	const char *path = arg;
+
+	for (int i = 0; i < 3000; i++) {
+		struct elf_file *file;
+		struct err *err = elf_file_open(open(path, O_RDONLY | O_CLOEXEC), path, &file);
+		if (err)
+			return err->text;
+		if (!elf_file_entry(file) || (i % 64 == 0 && !elf_file_find_symbol(file, "main")))
+			return "it isn't what was opened";
+		elf_file_unref(file);
+	}
+	return NULL;
+}
+
+static void test_shared_threads(void **state)
+{
+	(void)state;
+	pthread_t threads[4];
+	char *complaint;
+	int fds = count_fds();
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, "/proc/self/exe"), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(threads[i], (void **)&complaint), 0);
+		if (complaint)
+			fail_msg("%s", complaint);
+	}
+	assert_int_equal(count_fds(), fds);
+}
+
+/* The first questions about a file with many symbols are answered without an index, and alike. */
+static void test_scans(void **state)
+{
+	(void)state;
+	enum { N = 32 };
+	struct elf_file *file;
+	struct elf_func first[N], then;
+	uint64_t at[N];
+	bool found[N];
+	size_t len;
+
+	/* the program with a table of symbols that has each function many times, some nested */
+	CLEANUP_FREE uint8_t *buf = slurp("/proc/self/exe", &len);
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)buf;
+	const Elf64_Shdr *sh = (const Elf64_Shdr *)(buf + eh->e_shoff);
+	size_t symtab = 0;
+	for (size_t i = 0; i < eh->e_shnum; i++)
+		if (sh[i].sh_type == SHT_SYMTAB)
+			symtab = i;
+	if (!symtab)
+		skip();
+	size_t n = sh[symtab].sh_size / sizeof(Elf64_Sym), times = 30000 / n + 1;
+	size_t grown = (len + 7) / 8 * 8;
+	CLEANUP_FREE uint8_t *big = xcalloc(1, grown + times * n * sizeof(Elf64_Sym));
+	memcpy(big, buf, len);
+	Elf64_Sym *syms = (Elf64_Sym *)(big + grown);
+	for (size_t i = 0; i < times * n; i++) {
+		memcpy(&syms[i], buf + sh[symtab].sh_offset + i % n * sizeof(*syms), sizeof(*syms));
+		if (i >= n && syms[i].st_value) {
+			syms[i].st_value += i * 2654435761u % 4096;
+			syms[i].st_size = i % 7 ? i * 40503u % 300 : 0;
+		}
+	}
+	Elf64_Shdr *out = (Elf64_Shdr *)(big + eh->e_shoff) + symtab;
+	out->sh_offset = grown;
+	out->sh_size = times * n * sizeof(*syms);
+	assert_null(elf_file_open(memfd_of(big, grown + out->sh_size), "many", &file));
+
+	uint64_t code = vaddr_of((void *)fixture_local) & ~0xfffull;
+	size_t hits = 0;
+	for (size_t i = 0; i < N; i++) {
+		at[i] = i == N - 1 ? 0x10 : code + i * 211;
+		found[i] = elf_file_function_at(file, at[i], &first[i]);
+		hits += found[i];
+	}
+	assert_true(hits > N / 2 && !found[N - 1]);
+	for (size_t i = 0; i < N; i++) {
+		assert_int_equal(elf_file_function_at(file, at[i], &then), found[i]);
+		if (!found[i])
+			continue;
+		assert_int_equal(then.vaddr, first[i].vaddr);
+		assert_int_equal(then.size, first[i].size);
+		assert_ptr_equal(then.name, first[i].name);
+		assert_int_equal(then.global, first[i].global);
+	}
+	elf_file_unref(file);
+}
+
 /* Ask everything; the answers don't matter. */
 static void ask_all(int fd)
 {
@@ -515,6 +666,9 @@ int main(void)
 		cmocka_unit_test(test_no_sections),
 		cmocka_unit_test(test_gnu_hash),
 		cmocka_unit_test(test_cfi),
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_shared_threads),
+		cmocka_unit_test(test_scans),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_debuglink),

@@ -179,6 +179,53 @@ static void test_twice(void **state)
 	modules_destroy(mods);
 }
 
+/* Two processes, or one before and after an exec. */
+static void test_two_tables(void **state)
+{
+	(void)state;
+	struct modules *one = modules_create(), *two = modules_create();
+	const struct mapping a = file_map(libc_path(), 0x7f0000000000, 2);
+	const struct mapping b = file_map(libc_path(), 0x7f5500000000, 2);
+
+	assert_true(update(one, &a, 1));
+	assert_true(update(two, &b, 1));
+	struct elf_file *file = modules_find(one, a.start)->file;
+	assert_non_null(file);
+	assert_ptr_equal(modules_find(two, b.start)->file, file);
+	modules_destroy(one);
+	assert_int_not_equal(elf_file_find_symbol(file, "malloc"), 0);
+	modules_destroy(two);
+}
+
+/* One mapping more or less: nobody else's file is opened or looked at again. */
+static void test_one_changed(void **state)
+{
+	(void)state;
+	struct modules *mods = modules_create();
+	char paths[50][32];
+	struct mapping maps[51];
+
+	for (size_t i = 0; i < 50; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "/proc/self/exe");
+		maps[i] = file_map(paths[i], 0x555500000000 + (i << 32), 100 + i);
+	}
+	maps[50] = file_map(libc_path(), 0x7f0000000000, 2);
+	opened = 0;
+	assert_true(update(mods, maps, 50));
+	assert_int_equal(opened, 50);
+	struct elf_file *file = modules_find(mods, maps[7].start)->file;
+	assert_true(update(mods, maps, 51));
+	assert_int_equal(opened, 51);
+	maps[50].end += 4096;
+	assert_true(update(mods, maps, 51));
+	assert_int_equal(opened, 51);
+	assert_true(update(mods, maps, 50));
+	assert_int_equal(opened, 51);
+	assert_int_equal(modules_count(mods), 51);
+	assert_ptr_equal(modules_find(mods, maps[7].start)->file, file);
+	modules_destroy(mods);
+}
+
 static void test_no_file(void **state)
 {
 	(void)state;
@@ -339,6 +386,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_basics),
 		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_two_tables),
+		cmocka_unit_test(test_one_changed),
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_replaced),
