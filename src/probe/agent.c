@@ -68,6 +68,7 @@ static struct err *renew(struct probe *p, struct target *t)
 
 	if (!a->state)
 		return NULL;
+	agent_forget_pending(a);
 	a->lease = now + 2 * agent_ticks_per_second(a);
 	struct err *err = target_write(t, CTL(a, lease), &a->lease, sizeof(a->lease));
 	if (!err && now > old)
