@@ -313,6 +313,12 @@ static void test_tell(void **unused)
 	r.base_mask = 0;
 	assert_int_equal(rule_tell(&r), 0);
 
+	/* a guess, and one that held */
+	r = (struct rule){ .kind = RULE_FP };
+	assert_int_equal(rule_tell(&r), 0);
+	r.held = true;
+	assert_int_equal(rule_tell(&r), wire_rule(WIRE_RULE_BP, 2, 2));
+
 	for (int kind = RULE_NONE; kind <= RULE_FP; kind++) {
 		r = (struct rule){ .kind = (uint8_t)kind };
 		assert_int_equal(rule_tell(&r), kind == RULE_ROOT ? wire_rule(WIRE_RULE_END, 0, 0) : 0);
