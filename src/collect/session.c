@@ -19,6 +19,7 @@
 #include "collect/control.h"
 #include "collect/frames.h"
 #include "collect/intake.h"
+#include "collect/prefill.h"
 #include "collect/record.h"
 #include "elf/modules.h"
 #include "heap/heap.h"
@@ -260,24 +261,36 @@ static struct err *get_in_attached(struct session *s, int *ret_exit)
 	struct err *err = target_check(s->config.pid);
 	if (err)
 		return err;
+	struct prefill *prefill = prefill_create();
 	err = target_attach(s->config.pid, &s->target);
-	if (err)
+	if (err) {
+		prefill_destroy(prefill);
 		return err;
+	}
+	prefill_take(prefill, s->target);
 	/* symbols are looked up while the target runs; the second stop only places the hooks */
 	err = target_resume(s->target);
 	if (!err)
 		err = refresh_modules(s);
-	if (!err)
+	if (!err) {
+		prefill_walk(prefill, s->unwinder);
 		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
+	}
 	if (!err)
 		err = target_stop(s->target);
-	if (err)
+	if (err) {
+		prefill_destroy(prefill);
 		return err;
+	}
 	err = clean_leftovers(s);
 	if (!err)
 		err = place(s);
 	struct err *resumed = target_resume(s->target);
 	s->pause_seconds = target_pause(s->target);
+	if (!err)
+		log_line("%zu rules handed over in advance",
+			 prefill_teach(prefill, s->probe, wire_rule_of, s));
+	prefill_destroy(prefill);
 	if (err) {
 		err_free(resumed);
 		return err;

@@ -322,7 +322,7 @@ bool modules_update(struct modules *mods, const struct mapping *maps, size_t n,
 	return true;
 }
 
-const struct module *modules_find(const struct modules *mods, uint64_t pc)
+static const struct range *range_at(const struct modules *mods, uint64_t pc)
 {
 	size_t lo = 0, hi = mods->nranges;
 
@@ -335,7 +335,21 @@ const struct module *modules_find(const struct modules *mods, uint64_t pc)
 	}
 	if (lo == mods->nranges || pc < mods->ranges[lo].start || !mods->ranges[lo].entry)
 		return NULL;
-	return &mods->ranges[lo].entry->pub;
+	return &mods->ranges[lo];
+}
+
+const struct module *modules_find(const struct modules *mods, uint64_t pc)
+{
+	const struct range *r = range_at(mods, pc);
+
+	return r ? &r->entry->pub : NULL;
+}
+
+uint64_t modules_range_start(const struct modules *mods, uint64_t pc)
+{
+	const struct range *r = range_at(mods, pc);
+
+	return r ? r->start : 0;
 }
 
 size_t modules_count(const struct modules *mods)

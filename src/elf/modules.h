@@ -58,6 +58,9 @@ bool modules_update(struct modules *mods, const struct mapping *maps, size_t n,
 /* The module whose *executable* range holds pc, NULL if none. vaddr = pc - bias. */
 const struct module *modules_find(const struct modules *mods, uint64_t pc);
 
+/* Where that range starts; 0 if there is none. What "[anon]" holds is told apart by it. */
+uint64_t modules_range_start(const struct modules *mods, uint64_t pc);
+
 size_t modules_count(const struct modules *mods);	/* ids 1 .. count */
 /* Any thread; NULL for 0 and for ids not given out. Valid for the table's life. */
 const struct module *module_get(const struct modules *mods, uint32_t id);

@@ -68,6 +68,7 @@ static struct err *renew(struct probe *p, struct target *t)
 
 	if (!a->state)
 		return NULL;
+	agent_forget_pending(a);
 	a->lease = now + 2 * agent_ticks_per_second(a);
 	/* An agent that has found the lease over has switched itself off: both in one write. */
 	struct {

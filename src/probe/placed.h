@@ -74,6 +74,7 @@ struct agent {
 	} *taught;			/* what each of its words was set to: ours, whatever the target
 					 * has done to its table */
 	uint32_t next_victim;		/* way of a full line that is overwritten next */
+	uint32_t next_forget;		/* part of the table that is set right next */
 
 	struct ring_reader *reader;
 	uint64_t ticks_began;		/* TSC and clock at create, to learn the TSC's rate */
@@ -126,6 +127,8 @@ struct err *agent_call(struct target *t, const char *what, long nr, const uint64
 size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
 void agent_resync(struct probe *p);
 void agent_reteach(struct probe *p, probe_rule_fn rule, void *ctx);
+/* Questions in a sixteenth of the table, another one each time, may be asked again. */
+void agent_forget_pending(struct agent *a);
 
 /* remove.c */
 /* The anonymous executable mapping around addr is an agent's island. */

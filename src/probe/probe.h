@@ -99,7 +99,8 @@ struct probe_ops {
 	void (*stats)(struct probe *p, struct target *t, struct probe_stats *ret);
 	/*
 	 * These return addresses were on a stack that could not be walked inside the target: tell
-	 * their rules, so that next time it can. Cheap for those known. Returns how many were new.
+	 * their rules, so that next time it can, or that they have none, so that nobody asks again.
+	 * Cheap for those known. Returns how many were new.
 	 */
 	size_t (*teach)(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
 	/*

@@ -29,6 +29,9 @@ struct err *cpu_regs_set(pid_t tid, const struct cpu_regs *regs);
 uint64_t cpu_pc(const struct cpu_regs *regs);
 uint64_t cpu_sp(const struct cpu_regs *regs);
 uint64_t cpu_tp(const struct cpu_regs *regs);
+/* As the unwinder takes them: callee-saved ones; ip is the pc itself. */
+struct wire_regs;
+void cpu_wire_regs(const struct cpu_regs *regs, struct wire_regs *ret);
 void cpu_set_pc(struct cpu_regs *regs, uint64_t pc);
 
 /* Number of the system call the thread is in, -1 if it is in none; its result at its exit. */

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "wire/wire.h"
 
 const int cpu_elf_machine = EM_X86_64;
 const char cpu_name[] = "x86-64";
@@ -52,6 +53,15 @@ uint64_t cpu_sp(const struct cpu_regs *regs)
 uint64_t cpu_tp(const struct cpu_regs *regs)
 {
 	return regs->r.fs_base;
+}
+
+void cpu_wire_regs(const struct cpu_regs *regs, struct wire_regs *ret)
+{
+	*ret = (struct wire_regs){
+		.ip = regs->r.rip,
+		.sp = regs->r.rsp,
+		.saved = { regs->r.rbp, regs->r.rbx, regs->r.r12, regs->r.r13, regs->r.r14, regs->r.r15 },
+	};
 }
 
 void cpu_set_pc(struct cpu_regs *regs, uint64_t pc)

@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "wire/wire.h"
+
 struct err;
 struct target;
 struct modules;
@@ -136,6 +138,22 @@ struct target_thread {
 };
 /* All threads, array owned by the target and valid until it is resumed. */
 const struct target_thread *target_threads(struct target *t, size_t *ret_n);
+
+/* What a thread is doing: its registers, and its stack from the stack pointer on. */
+struct target_stack {
+	pid_t tid;
+	struct wire_regs regs;	/* ip: the instruction it executes next, not a return address */
+	const uint8_t *bytes;	/* in the caller's buffer */
+	size_t len;		/* 0: can't be read */
+};
+#define TARGET_STACKS_MAX 256u
+#define TARGET_STACK_BYTES (16u << 10)
+/*
+ * Those of the first TARGET_STACKS_MAX threads into ret[], which has room for that many; the
+ * stacks share `room` bytes, and get TARGET_STACK_BYTES each at most. Returns the number. Some
+ * microseconds a thread, if the buffer has been touched before.
+ */
+size_t target_stacks(struct target *t, struct target_stack *ret, uint8_t *bytes, size_t room);
 
 struct code_range {
 	uint64_t start, end;

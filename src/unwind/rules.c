@@ -96,7 +96,8 @@ const struct rule *rules_get(struct rules *t, uint64_t pc, bool *ret_derived)
 		return &rule_none;
 
 	struct rule *r = find_slot(t, pc);
-	if (r->pc && r->module == mod->id && r->bias == mod->bias) {
+	uint64_t place = mod->file ? mod->bias : modules_range_start(t->mods, pc);
+	if (r->pc && r->module == mod->id && r->place == place) {
 		r->generation = t->generation;
 		return r;
 	}
@@ -107,11 +108,19 @@ const struct rule *rules_get(struct rules *t, uint64_t pc, bool *ret_derived)
 	}
 	*r = (struct rule){
 		.pc = pc,
-		.bias = mod->bias,
+		.place = place,
 		.module = mod->id,
 		.generation = t->generation,
 	};
 	derive_rule(mod, pc, r);
 	*ret_derived = true;
 	return r;
+}
+
+void rules_held(struct rules *t, uint64_t pc)
+{
+	struct rule *r = find_slot(t, pc);
+
+	if (r->pc && r->kind == RULE_FP)
+		r->held = true;
 }

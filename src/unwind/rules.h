@@ -33,7 +33,8 @@ enum rule_kind {
 
 struct rule {
 	uint64_t pc;		/* address looked up; 0: empty slot */
-	uint64_t bias;		/* of its module when derived */
+	uint64_t place;		/* of its module when derived: its bias; without a file, where the
+				 * mapping around pc starts */
 	uint32_t module;	/* id */
 	uint32_t generation;	/* of the table when last known to be right */
 	int32_t offset;		/* bytes */
@@ -43,7 +44,9 @@ struct rule {
 	int16_t saved[REGS_SLOTS];	/* at CFA + 8 * saved[n] */
 	uint16_t base_mask;	/* RULE_CFA_DEREF: those at base + 8 * saved[n] instead */
 	uint8_t signal;		/* RULE_REMOTE: the caller was interrupted, its pc is exact */
-	uint8_t reserved[5];
+	uint8_t held;		/* RULE_FP: the frame pointer has led to a caller, on a stack that was
+				 * followed to its end */
+	uint8_t reserved[4];
 };
 _Static_assert(sizeof(struct rule) == 64, "one cache line");
 
@@ -65,6 +68,9 @@ void rules_flush(struct rules *t);
  * be asked. Never NULL; valid until the next call of this function.
  */
 const struct rule *rules_get(struct rules *t, uint64_t pc, bool *ret_derived);
+
+/* Note that the guess at this address held; pc is in the table as RULE_FP. */
+void rules_held(struct rules *t, uint64_t pc);
 
 /* In the agent's words, wire.h; WIRE_RULE_NONE if it can't be said in them. */
 uint32_t rule_tell(const struct rule *r);

@@ -29,6 +29,17 @@ static bool fp_at_base(const struct rule *r, uint8_t *ret)
 	return !(r->mask & fp) || (r->base_mask & fp && r->saved[regs_cpu.fp] == 0);
 }
 
+/*
+ * A frame record. The agent can't tell whether it leads into code, so only one that did before is
+ * worth its while; where it leads elsewhere this time, the agent has no rule to go on by.
+ */
+static uint32_t guess(const struct rule *r)
+{
+	if (!r->held || regs_cpu.record_ra + 8 != regs_cpu.record_size)
+		return WIRE_RULE_NONE;
+	return wire_rule(WIRE_RULE_BP, regs_cpu.record_size / 8, regs_cpu.record_size / 8);
+}
+
 uint32_t rule_tell(const struct rule *r)
 {
 	unsigned ra = 1u << REGS_RA;
@@ -36,6 +47,8 @@ uint32_t rule_tell(const struct rule *r)
 
 	if (r->kind == RULE_ROOT)
 		return wire_rule(WIRE_RULE_END, 0, 0);
+	if (r->kind == RULE_FP)
+		return guess(r);
 	if ((r->kind != RULE_CFA && r->kind != RULE_CFA_DEREF) || !(r->mask & ra) || r->base_mask & ra ||
 	    r->saved[REGS_RA] != -1 || r->offset % 8)
 		return WIRE_RULE_NONE;

@@ -73,9 +73,14 @@ size_t unwinder_walk(struct unwinder *u, const struct wire_regs *regs, const str
 
 /*
  * The rule for return address pc in the agent's words (wire.h), WIRE_RULE_NONE if it can't be
- * said in them. Derived if it wasn't known.
+ * said in them. Derived if it wasn't known. Where there is no CFI, the frame pointer is such a
+ * rule once a walk has gone on by it from pc to the stack's end, and until the mapping that
+ * pc lies in has changed.
  */
 uint32_t unwinder_wire_rule(struct unwinder *u, uint64_t pc);
+/* Return address pc lies in a known module without CFI for it: its caller is guessed, wherever the
+ * stack is walked. */
+bool unwinder_is_guess(struct unwinder *u, uint64_t pc);
 
 const struct unwind_stats *unwinder_stats(const struct unwinder *u);
 

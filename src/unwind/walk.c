@@ -31,6 +31,7 @@ struct unwinder {
 /* Counters of one walk, added to the unwinder's when it has ended. */
 struct tally {
 	uint64_t hits, misses, remote, guessed;
+	bool records;	/* a frame record was gone by, be it to the stack's end */
 };
 
 enum step {
@@ -264,6 +265,7 @@ static enum step step_frame(struct unwinder *u, struct regs_frame *f,
 		step = step_record(u, f, stack, r->kind == RULE_NONE ? UNWIND_END_NO_MODULE
 				   : UNWIND_END_NO_CFI, t, why);
 		t->guessed += step == STEP_OK;
+		t->records |= step == STEP_OK || *why == UNWIND_END_ROOT;
 		return step;
 	}
 }
@@ -336,6 +338,16 @@ static size_t walk(struct unwinder *u, const struct wire_regs *regs, const struc
 	}
 }
 
+/* The stack was followed to its end, so where it was by frame pointers, these can be relied on. */
+static void guesses_held(struct unwinder *u, const uint64_t *pcs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct rule *r = rules_find(&u->rules, pcs[i] - 1);
+		if (r && r->kind == RULE_FP && !r->held)
+			rules_held(&u->rules, pcs[i] - 1);
+	}
+}
+
 size_t unwinder_walk(struct unwinder *u, const struct wire_regs *regs, const struct stack_copy *stack,
 		     uint64_t *pcs, size_t max, enum unwind_end *ret_why)
 {
@@ -350,6 +362,8 @@ size_t unwinder_walk(struct unwinder *u, const struct wire_regs *regs, const str
 		t = (struct tally){ .misses = t.misses };
 		n = walk(u, regs, stack, pcs, max, true, &t, ret_why);
 	}
+	if (*ret_why == UNWIND_END_ROOT && t.records)
+		guesses_held(u, pcs, n);
 	u->stats.walks++;
 	u->stats.frames += n;
 	u->stats.rule_hits += t.hits;
@@ -360,11 +374,21 @@ size_t unwinder_walk(struct unwinder *u, const struct wire_regs *regs, const str
 	return n;
 }
 
-uint32_t unwinder_wire_rule(struct unwinder *u, uint64_t pc)
+static const struct rule *rule_of_call(struct unwinder *u, uint64_t pc)
 {
 	struct tally t = { 0 };
-	uint32_t ret = pc ? rule_tell(rule_at(u, pc - 1, &t)) : WIRE_RULE_NONE;
+	const struct rule *r = rule_at(u, pc - 1, &t);
 
 	u->stats.rule_misses += t.misses;
-	return ret;
+	return r;
+}
+
+uint32_t unwinder_wire_rule(struct unwinder *u, uint64_t pc)
+{
+	return pc ? rule_tell(rule_of_call(u, pc)) : WIRE_RULE_NONE;
+}
+
+bool unwinder_is_guess(struct unwinder *u, uint64_t pc)
+{
+	return pc && rule_of_call(u, pc)->kind == RULE_FP;
 }

@@ -55,6 +55,47 @@ static void test_attach_rounds(void **state)
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice);
 }
 
+/* Copies of all stacks, as much of them as there is room for. */
+static void test_stacks(void **state)
+{
+	static const size_t rooms[] = { 1 << 20, 16 * 100, 0 };
+	static uint8_t bytes[1 << 20], now[TARGET_STACK_BYTES];
+	static struct target_stack stacks[TARGET_STACKS_MAX];
+	struct victim v;
+	struct target *t;
+	size_t n;
+
+	(void)state;
+	assert_true(victim_start(&v, "victim_threads", NULL));
+	assert_fine(target_attach(v.pid, &t));
+	const struct target_thread *threads = target_threads(t, &n);
+	for (int k = 0; k < 3; k++) {
+		size_t used = 0, whole = 0, each = rooms[k] / n;
+		assert_int_equal(target_stacks(t, stacks, bytes, rooms[k]), n);
+		for (size_t i = 0; i < n; i++) {
+			const struct target_stack *s = &stacks[i];
+			assert_int_equal(s->tid, threads[i].tid);
+			assert_int_equal(s->regs.ip, threads[i].pc);
+			assert_int_equal(s->regs.sp, threads[i].sp);
+			assert_true(s->len <= each && s->len <= TARGET_STACK_BYTES);
+			assert_true(s->bytes >= bytes && s->bytes + s->len <= bytes + rooms[k]);
+			assert_fine(target_read(t, s->regs.sp, now, s->len));
+			assert_memory_equal(now, s->bytes, s->len);
+			used += s->len;
+			/* up to where the stack ends, or the first thread's, of which nothing is known */
+			whole += s->len == threads[i].tp - s->regs.sp ||
+				 (i == 0 && s->len > 500);
+		}
+		assert_in_range(used, k == 2 ? 0 : n * 90, rooms[k]);
+		assert_in_range(whole, k ? 0 : n - 1, k ? n / 2 : n);	/* one is on its signal stack */
+	}
+	assert_fine(target_resume(t));
+	assert_int_equal(target_stacks(t, stacks, bytes, sizeof(bytes)), 0);
+	target_destroy(t);
+	assert_true(victim_ok(&v));
+	assert_int_equal(victim_end(&v), 0);
+}
+
 static void test_remote_memory(void **state)
 {
 	(void)state;
@@ -263,6 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attach_rounds),
+		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_remote_memory),
 		cmocka_unit_test(test_group_stopped),
 		cmocka_unit_test(test_step_out),

@@ -117,6 +117,8 @@ static void test_basics(void **state)
 	assert_ptr_equal(modules_find(mods, maps[0].end - 1), exe);
 	assert_null(modules_find(mods, maps[0].end));
 	assert_null(modules_find(mods, maps[0].start - 1));
+	assert_int_equal(modules_range_start(mods, maps[0].end - 1), maps[0].start);
+	assert_int_equal(modules_range_start(mods, maps[0].end), 0);
 	assert_null(modules_find(mods, maps[1].start));
 	assert_null(modules_find(mods, UINT64_MAX));
 	const struct module *libc = modules_find(mods, maps[2].start + 5);

@@ -384,6 +384,65 @@ static void test_generated_code(void **state)
 	assert_in_range(pcs[2], code, code + 4096);
 }
 
+/* The guess becomes a rule when a stack was complete by it, and is none when its code has moved. */
+static void test_guess_told(void **state)
+{
+	size_t len = (size_t)(asm_no_cfi_end - (const char *)asm_no_cfi);
+	const uint32_t rule = wire_rule(WIRE_RULE_BP, 2, 2);
+	uint8_t *code = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t pcs[SELF_FRAMES];
+	enum unwind_end why;
+
+	(void)state;
+	assert_ptr_not_equal(code, MAP_FAILED);
+	memcpy(code + 4096, (const char *)asm_no_cfi, len);
+	assert_int_equal(mprotect(code, 8192, PROT_READ | PROT_EXEC), 0);
+	void (*fn)(void (*)(void));
+	*(void **)&fn = code + 4096;
+	with_trace = 0;
+	fn(take);
+
+	/* in no module yet: complete, but nothing to be told about it */
+	size_t n = walk(pcs, &why);
+	assert_true(n > 4 && why == UNWIND_END_ROOT);
+	assert_in_range(pcs[2], code + 4096, code + 8192);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), 0);
+	assert_false(unwinder_is_guess(unw, pcs[2]));
+
+	self_modules(mods);
+	unwinder_flush(unw);
+	assert_true(unwinder_is_guess(unw, pcs[2]));
+	assert_false(unwinder_is_guess(unw, pcs[1]) || unwinder_is_guess(unw, pcs[3]));
+	/* a stack of which the end isn't there */
+	struct stack_copy cut = snap.stack;
+	uint64_t frames[SELF_FRAMES];
+	size_t got = 0;
+	for (cut.len = 0; got < 4; cut.len += 8) {
+		got = unwinder_walk(unw, &snap.regs, &cut, frames, SELF_FRAMES, &why);
+		assert_int_not_equal(why, UNWIND_END_ROOT);
+	}
+	assert_int_equal(frames[2], pcs[2]);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), 0);
+
+	assert_int_equal(walk(frames, &why), n);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), rule);
+	unwinder_flush(unw);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), rule);
+
+	/* another mapping around the same address; then none */
+	assert_int_equal(mprotect(code, 4096, PROT_READ), 0);
+	self_modules(mods);
+	unwinder_flush(unw);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), 0);
+	assert_int_equal(walk(frames, &why), n);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), rule);
+	munmap(code, 8192);
+	self_modules(mods);
+	unwinder_flush(unw);
+	assert_int_equal(unwinder_wire_rule(unw, pcs[2]), 0);
+	assert_false(unwinder_is_guess(unw, pcs[2]));
+}
+
 /* ---- signals ---- */
 
 static void on_fault(int sig, siginfo_t *info, void *ctx)
@@ -749,6 +808,7 @@ int main(void)
 		cmocka_unit_test(test_endless_expression),
 		cmocka_unit_test(test_no_cfi),
 		cmocka_unit_test(test_generated_code),
+		cmocka_unit_test(test_guess_told),
 		cmocka_unit_test(test_fault),
 		cmocka_unit_test(test_raise),
 		cmocka_unit_test(test_other_stack),
