@@ -37,7 +37,7 @@ static size_t copied_stack(struct intake *in, const struct probe_event *e, enum 
 {
 	size_t n = walk_copy(in, e, why);
 
-	if (*why != UNWIND_END_ROOT && in->missed(in->ctx, in->pcs, n))
+	if (in->missed(in->ctx, in->pcs, n))
 		n = walk_copy(in, e, why);
 	in->teach(in->ctx, in->pcs, n);
 	return n;

@@ -27,10 +27,10 @@ struct intake {
 	struct unwinder *unwinder;
 	struct recorder *recorder;	/* or NULL */
 	const struct ticks_clock *clock;
-	/* a stack led outside all known modules at one of these n return addresses: true if the modules
-	 * have been read again and have changed */
+	/* these n return addresses were on a stack that was copied: true if one of them lies outside all
+	 * known modules, and the modules have been read again and have changed */
 	bool (*missed)(void *ctx, const uint64_t *pcs, size_t n);
-	/* these return addresses were on a stack that was copied */
+	/* then they shall be told to the probe */
 	void (*teach)(void *ctx, const uint64_t *pcs, size_t n);
 	void *ctx;
 

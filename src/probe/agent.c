@@ -1,6 +1,5 @@
 /*
- * The agent back end while the target runs: the lease, the rate, reading the rings, telling
- * threads' stack bounds, counters. place.c put the agent in, remove.c takes it out.
+ * The agent back end while the target runs: the lease, the rate, reading the rings, counters. place.c put the agent in, remove.c takes it out.
  */
 #include "probe/probe.h"
 
@@ -16,20 +15,11 @@
 #include "probe/placed.h"
 #include "target/target.h"
 
-#define ASK_INTERVAL_NS 20000000ull	/* between looks at the maps for stack bounds */
-#define ASK_MAX 256u
 /*
  * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
  * microseconds at most, are left for the next round instead.
  */
 #define TICKS_SLACK 8192u
-
-#define CTL(a, field) ((a)->state + offsetof(struct wire_ctl, field))
-
-static uint64_t slot_address(const struct agent *a, uint32_t slot)
-{
-	return a->state + WIRE_STATE_SLOTS + (uint64_t)slot * sizeof(struct wire_slot);
-}
 
 /* The slots as they are now; NULL: not to be had. */
 static const struct wire_slot *read_slots(struct agent *a, struct target *t)
@@ -56,7 +46,7 @@ static struct err *wake_slots(struct agent *a, struct target *t)
 
 	for (uint32_t i = 0; s && i < WIRE_SLOTS && !err; i++)
 		if (s[i].tp && s[i].countdown)
-			err = target_write(t, slot_address(a, i) + offsetof(struct wire_slot, countdown), &zero,
+			err = target_write(t, agent_slot_address(a, i) + offsetof(struct wire_slot, countdown), &zero,
 					   sizeof(zero));
 	return err;
 }
@@ -122,85 +112,6 @@ static struct err *set_active(struct probe *p, struct target *t, bool active)
 	return err;
 }
 
-/* ---- stack bounds ---- */
-
-static void ask(struct agent *a, const struct probe_event *e)
-{
-	if (a->nasked == ASK_MAX)
-		return;
-	for (size_t i = 0; i < a->nasked; i++)
-		if (a->asked[i].slot == e->slot)
-			return;
-	VEC_GROW(a->asked, a->nasked, a->asked_cap);
-	a->asked[a->nasked++] = (struct asked){ e->slot, e->regs->sp };
-}
-
-/*
- * One thread whose stack pointer lay in a mapping. Its stack is taken to end at its thread pointer, if
- * that lies in the same mapping: a TCB at the top belongs to the stack below, and both go
- * together. Other stacks (fibers, signal stacks) stay unknown; the agent copies them with
- * process_vm_readv, which can't fault.
- */
-static struct err *tell_bounds(struct agent *a, struct target *t, const struct asked *q,
-			       const struct mapping *m)
-{
-	uint64_t at = slot_address(a, q->slot), tp = 0, lo = m->start;
-	struct err *err;
-
-	if (!strcmp(m->path, "[stack]")) {
-		if (m->start >= a->main_lo)
-			return NULL;
-		a->main_lo = m->start;	/* it has grown */
-		return target_write(t, CTL(a, main_stack_lo), &a->main_lo, sizeof(a->main_lo));
-	}
-	err = target_read(t, at, &tp, sizeof(tp));
-	if (err || tp <= q->sp || tp > m->end || tp & 7)
-		return err;
-	/* The lower bound first: with hi still 0 it means nothing. */
-	err = target_write(t, at + offsetof(struct wire_slot, stack_lo), &lo, sizeof(lo));
-	if (!err)
-		err = target_write(t, at + offsetof(struct wire_slot, stack_hi), &tp, sizeof(tp));
-	return err;
-}
-
-struct lookup {
-	struct agent *a;
-	struct target *t;
-	struct err *err;
-};
-
-static bool look_up(void *ctx, const struct mapping *m)
-{
-	struct lookup *l = ctx;
-
-	for (size_t i = 0; i < l->a->nasked && !l->err; i++) {
-		const struct asked *q = &l->a->asked[i];
-		if (q->sp >= m->start && q->sp < m->end)
-			l->err = tell_bounds(l->a, l->t, q, m);
-	}
-	return !l->err;
-}
-
-static void answer(struct agent *a, struct target *t, uint64_t now_ns)
-{
-	struct lookup l = { .a = a, .t = t };
-	struct mapping m;
-
-	if (!a->nasked || now_ns - a->asked_ns < ASK_INTERVAL_NS)
-		return;
-	a->asked_ns = now_ns;
-	/* one by one where that is cheap, else all of them in one reading of maps */
-	if (target_has_query(t)) {
-		for (size_t i = 0; i < a->nasked && !l.err; i++)
-			if (target_mapping_at(t, a->asked[i].sp, &m))
-				l.err = tell_bounds(a, t, &a->asked[i], &m);
-	} else {
-		err_free(target_each_mapping(t, look_up, &l));
-	}
-	err_free(l.err);
-	a->nasked = 0;
-}
-
 /* ---- drain ---- */
 
 struct handing {
@@ -219,7 +130,7 @@ static void hand_over(void *ctx, const struct probe_event *e)
 		g->a->walked += walked;
 		g->a->copied += !walked;
 		if (!walked && e->flags & WIRE_F_NO_BOUNDS)
-			ask(g->a, e);
+			agent_ask_bounds(g->a, e);
 	}
 	g->fn(g->ctx, e);
 }
@@ -291,7 +202,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	}
 	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
 	if (!last && a->state)
-		answer(a, t, now_ns);
+		agent_answer_bounds(a, t, now_ns);
 	return n;
 }
 

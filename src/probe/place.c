@@ -417,6 +417,9 @@ static struct err *write_control(struct agent *a, struct target *t)
 	ctl.main_stack_lo = a->main_lo;
 	ctl.main_stack_hi = a->main_hi;
 	ctl.seed = words[0];
+	err = agent_preset_bounds(a, t, &ctl.slots_used);
+	if (err)
+		return err;
 	a->active = true;
 	return target_write(t, a->state, &ctl, sizeof(ctl));
 }

@@ -123,6 +123,21 @@ struct err *agent_unmap(struct agent *a, struct target *t);
 /* A system call of the target; what the kernel said is an error as well. */
 struct err *agent_call(struct target *t, const char *what, long nr, const uint64_t args[6], uint64_t *ret);
 
+/* Address of a field of the control block. */
+#define CTL(a, field) ((a)->state + offsetof(struct wire_ctl, field))
+
+static inline uint64_t agent_slot_address(const struct agent *a, uint32_t slot)
+{
+	return a->state + WIRE_STATE_SLOTS + (uint64_t)slot * sizeof(struct wire_slot);
+}
+
+/* bounds.c */
+/* An event of a thread whose stack's bounds the agent didn't know. */
+void agent_ask_bounds(struct agent *a, const struct probe_event *e);
+void agent_answer_bounds(struct agent *a, struct target *t, uint64_t now_ns);
+/* Those of all threads there are, target stopped, agent's memory mapped. *ret_used: slots taken for them. */
+struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret_used);
+
 /* teach.c */
 size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);
 void agent_resync(struct probe *p);
