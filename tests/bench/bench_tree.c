@@ -6,20 +6,23 @@
  * Without a file, a made-up program is walked: a random call graph whose stack changes a little from
  * one allocation to the next. Each way gets the whole stream twice, into a fresh tree: the first pass
  * builds the tree, the second only finds. The ways take turns, so that whatever disturbs the machine
- * disturbs all of them; medians are printed.
+ * disturbs all of them; medians are printed. Lines of the table: tree.NAME.WAY, NAME the file's.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "heap/tree.h"
+#include "line.h"
 #include "stacks.h"
 
 #define ROUNDS 9
 
 enum way { HASH_ONLY, LAST_LOOKUP, WITH_HINT, WAYS };
+static const char *const way_ids[WAYS] = { "hash", "cache", "hint" };
 static const char *const way_names[WAYS] = {
 	"hash only", "last-lookup cache", "cache + thread's hint",
 };
@@ -141,13 +144,18 @@ int main(int argc, char **argv)
 			tree_destroy(tree);
 		}
 	}
-	printf("%zu stacks of %.1f frames (%s), %u nodes, %.1f bytes a node\n", s.n,
-	       (double)s.naddrs / (double)s.n, argc > 1 ? argv[1] : "made up", nodes,
-	       (double)stats.bytes / nodes);
-	printf("%-24s %14s %14s %10s\n", "", "building", "finding", "cache hits");
-	for (int w = 0; w < WAYS; w++)
-		printf("%-24s %8.0f ns    %8.0f ns    %8.1f %%\n", way_names[w], median(build[w], ROUNDS),
-		       median(find[w], ROUNDS), hits[w]);
+	const char *name = argc > 1 ? strrchr(argv[1], '/') : NULL;
+	name = name ? name + 1 : argc > 1 ? argv[1] : "made-up";
+	printf("# %s: %zu stacks of %.1f frames, %u nodes\n", name, s.n, (double)s.naddrs / (double)s.n, nodes);
+	for (int w = 0; w < WAYS; w++) {
+		char line[96], what[96];
+		double ns = median(find[w], ROUNDS);
+		snprintf(line, sizeof(line), "tree.%s.%s", name, way_ids[w]);
+		snprintf(what, sizeof(what), "tree_insert of recorded stacks, %s", way_names[w]);
+		bench_line(line, what, "printed", true,
+			   "%.0f ns a stack, %.0f ns the first time; %.1f %% cache hits; %.1f bytes a node", ns,
+			   median(build[w], ROUNDS), hits[w], (double)stats.bytes / nodes);
+	}
 	stacks_free(&s);
 	return 0;
 }

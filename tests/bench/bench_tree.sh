@@ -11,9 +11,9 @@ trap 'rm -rf "$tmp"' EXIT
 record() {
   local name=$1
   shift
-  echo "== $name: heaptop -e --record-stacks=… $*"
+  echo "# $name: heaptop -e --record-stacks=… $*"
   "$heaptop" -q -e --record-stacks="$tmp/$name" -o "$tmp/$name.txt" -- "$@" >/dev/null 2>"$tmp/err" ||
-    { cat "$tmp/err"; exit 1; }
+    { sed 's/^/# /' "$tmp/err"; exit 1; }
   "$build/tests/bench/bench_tree" "$tmp/$name" 300000
 }
 
