@@ -57,7 +57,9 @@ def scratch():
 
 
 def leave(*_):
-    """On the way out every Command and folder is cleaned up."""
+    """On the way out every Command and folder is cleaned up; a second signal must not end that."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     sys.exit(143)
 
 
@@ -230,6 +232,7 @@ class Command:
     def wait(self, timeout=600):
         """Its Run; ended if it takes longer. A failure is told with the end of its messages."""
         timer = threading.Timer(timeout, lambda: Tree(self.pid).end())
+        timer.daemon = True
         timer.start()
         _, status, usage = os.wait4(self.pid, 0)
         wall = time.monotonic() - self.begin
