@@ -6,7 +6,7 @@
 #
 # A name is a program's or script's without bench_ and suffix: pairs, programs, own, growth, tree ...
 # Each prints lines of the table as bench.py says; a benchmark that prints none, or fails without one
-# that says MISSED, is a missed line itself. The exit code is 1 if any line is.
+# that says MISSED, or with a code above 1, is a missed line itself. The exit code is 1 if any line is.
 #
 # Environment: HEAPTOP_QUICK=1: few and short rounds, nothing is judged but that everything ran and
 # every figure is a number. HEAPTOP_BENCH_MINUTES: how long memory is watched (10). BENCHES,
@@ -73,7 +73,7 @@ run_one() {
   cat "$tmp/lines" >>"$tmp/table"
   if [ ! -s "$tmp/lines" ]; then
     echo "$name | ${*##*/} | nothing measured, exit code $status | a line | MISSED" >>"$tmp/table"
-  elif [ "$status" -ne 0 ] && ! grep -q '| MISSED$' "$tmp/out"; then
+  elif [ "$status" -gt 1 ] || { [ "$status" -ne 0 ] && ! grep -q '| MISSED$' "$tmp/out"; }; then
     echo "$name | ${*##*/} | exit code $status | 0 | MISSED" >>"$tmp/table"
   fi
 }
