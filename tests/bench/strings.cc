@@ -98,7 +98,7 @@ size_t work(uint32_t seed, int lines)
 void thread(uint32_t seed, int turns, size_t *ret)
 {
 	for (int i = 0; i < turns; i++) {
-		*ret += work(seed + static_cast<uint32_t>(i), 150);
+		*ret += work(seed + static_cast<uint32_t>(i), 120);
 		std::this_thread::sleep_for(std::chrono::milliseconds(25));
 	}
 }
