@@ -98,6 +98,12 @@ class Totals:
              f"apart by {HEAPTRACK_OWN}, 0 lost", apart == [HEAPTRACK_OWN] and self.lost == 0)
 
 
+def ratio_of(results, figure):
+    """heaptrack's added cost over heaptop's."""
+    bare, ours, theirs = (of(results, way, figure) for way in ("bare", "exact", "heaptrack"))
+    return (theirs - bare) / (ours - bare) if ours != bare else NAN
+
+
 def exact(folder):
     for body, frames, threads, least in EXACT:
         options = ["-b", body, "-d", str(frames), "-t", str(threads)] + EXACT_SIZE
@@ -110,7 +116,7 @@ def exact(folder):
             "heaptrack": lambda: measure(heaptrack, options, folder, totals.read_heaptrack),
         }, ROUNDS)
         bare, ours, theirs = (of(results, way, "mean_ns") for way in ("bare", "exact", "heaptrack"))
-        ratio = (theirs - bare) / (ours - bare) if ours != bare else NAN
+        ratio = ratio_of(results, "mean_ns")
         name = f"{body}.{frames}.{threads}"
         line(f"exact.{name}", f"heaptop -e, heaptrack: pairs {' '.join(options)}",
              f"{bare:.1f} ns bare, heaptop {ours - bare:+.0f}, heaptrack {theirs - bare:+.0f}: "
@@ -118,7 +124,7 @@ def exact(folder):
         for figure, what in (("median_ns", "median round"), ("best_ns", "best round"),
                              ("whole_ns", "with the start")):
             each = " ".join(f"{way} {of(results, way, figure):.1f}" for way in results)
-            say(f"exact.{name}, {what}: {each} ns")
+            say(f"exact.{name}, {what}: {each} ns; {ratio_of(results, figure):.2f} times")
         totals.line(f"totals.{name}", of(results, "exact", "pairs"))
 
 
