@@ -19,12 +19,13 @@
 
 #include "base/err.h"
 #include "elf/modules.h"
+#include "line.h"
 #include "probe/probe.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 
 #define PAIRS 200000
-#define BEST_OF 15
+#define BEST_OF (getenv("HEAPTOP_QUICK") ? 2 : 15)
 
 static double now(void)
 {
@@ -110,17 +111,16 @@ static uint32_t rule_of(void *ctx, uint64_t pc)
 	return unwinder_wire_rule(((struct reader *)ctx)->unwinder, pc);
 }
 
-static void on_event(void *ctx, const struct wire_head *h)
+static void on_event(void *ctx, const struct probe_event *e)
 {
-	const struct wire_alloc *a = (const struct wire_alloc *)h;
 	struct reader *r = ctx;
 	uint64_t pcs[WIRE_MAX_FRAMES];
 	enum unwind_end why;
 
-	if (h->kind != WIRE_ALLOC || h->flags & WIRE_F_WALKED || a->nframes || !r->unwinder)
+	if (e->kind != WIRE_ALLOC || e->flags & WIRE_F_WALKED || e->nframes || !r->unwinder)
 		return;
-	const struct stack_copy copy = { a->regs.sp, (const uint8_t *)(a + 1), a->stack_bytes };
-	r->frames = unwinder_walk(r->unwinder, &a->regs, &copy, pcs, WIRE_MAX_FRAMES, &why);
+	const struct stack_copy copy = { e->regs->sp, e->stack, e->stack_bytes };
+	r->frames = unwinder_walk(r->unwinder, e->regs, &copy, pcs, WIRE_MAX_FRAMES, &why);
 	r->probe->ops->teach(r->probe, pcs, r->frames, rule_of, r);
 }
 
@@ -165,7 +165,7 @@ static double attached(pid_t pid, const struct probe_config *config, bool taught
 	struct reader r = { .probe = p, .unwinder = taught ? unwinder_create(mods) : NULL };
 	double ns = measure(p, t, &r, threads);
 	p->ops->stats(p, t, &s);
-	printf("  (%lu events, %lu dropped, %lu cycles each, %lu waited; %lu stacks walked, %lu copied)\n",
+	printf("# (%lu events, %lu dropped, %lu cycles each, %lu waited; %lu stacks walked, %lu copied)\n",
 	       (unsigned long)s.recorded, (unsigned long)s.dropped,
 	       (unsigned long)(s.recorded ? s.cycles / s.recorded : 0),
 	       (unsigned long)(s.recorded ? s.waited / s.recorded : 0), (unsigned long)s.walked,
@@ -201,24 +201,29 @@ static void deep(int frames, int threads)
 	double bare = measure(NULL, NULL, NULL, threads);
 	double copied = attached(pid, &exact, false, threads) - bare;
 	double walked = attached(pid, &exact, true, threads) - bare;
-	printf("%d thread%s, %d calls deep, exact: +%.0f ns copied, +%.0f ns walked, ratio %.1f\n", threads,
-	       threads > 1 ? "s" : "", frames, copied, walked, copied / walked);
+	char name[64];
+	snprintf(name, sizeof(name), "agent.exact.%d.%d", frames, threads);
+	bench_line(name, "malloc(64), free; agent attached, exact; stacks walked, or copied", "printed", true,
+		   "+%.0f ns walked, +%.0f ns copied: %.1f times", walked, copied, copied / walked);
 	end(pid);
 }
 
 int main(void)
 {
 	static const struct {
-		const char *name;
+		const char *name, *what;
 		struct probe_config config;
 		bool taught;
+		double most;	/* added ns; 0: printed only */
 	} ways[] = {
-		{ "sampled, 512K", { .rate = 512 << 10 }, true },
-		{ "sampled, 64K", { .rate = 64 << 10 }, true },
-		{ "exact", { .exact = true }, true },
-		{ "exact, copied", { .exact = true }, false },
-		{ "exact, copied, 256 bytes", { .exact = true, .max_stack = 256 }, false },
+		{ "512K", "sampled, 512K", { .rate = 512 << 10 }, true, 3 },
+		{ "64K", "sampled, 64K", { .rate = 64 << 10 }, true, 0 },
+		{ "exact", "exact", { .exact = true }, true, 0 },
+		{ "copied", "exact, stacks copied", { .exact = true }, false, 0 },
+		{ "copied-256", "exact, 256 bytes of stack copied", { .exact = true, .max_stack = 256 },
+		  false, 0 },
 	};
+	int ret = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -227,15 +232,21 @@ int main(void)
 
 		usleep(20000);
 		double bare = measure(NULL, NULL, NULL, threads);
-		printf("%d thread%s: bare %.1f ns per pair\n", threads, threads > 1 ? "s" : "", bare);
 		for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+			char name[64], what[128], target[32] = "printed";
 			double ns = attached(pid, &ways[i].config, ways[i].taught, threads);
-			printf("  %-28s %8.1f ns, +%.1f ns, %.2f times\n", ways[i].name, ns, ns - bare, ns / bare);
+			snprintf(name, sizeof(name), "agent.%s.%d", ways[i].name, threads);
+			snprintf(what, sizeof(what), "malloc(64), free; agent attached, %s", ways[i].what);
+			if (ways[i].most > 0)
+				snprintf(target, sizeof(target), "<= +%.0f ns", ways[i].most);
+			ret |= bench_line(name, what, target, ways[i].most <= 0 || ns - bare <= ways[i].most,
+					  "%.1f ns bare, +%.1f ns, %.2f times", bare, ns - bare, ns / bare);
 		}
-		printf("  %-28s %8.1f ns\n", "bare again", measure(NULL, NULL, NULL, threads));
+		printf("# %d thread%s: bare again %.1f ns\n", threads, threads > 1 ? "s" : "",
+		       measure(NULL, NULL, NULL, threads));
 		end(pid);
 		deep(10, threads);
 		deep(30, threads);
 	}
-	return 0;
+	return ret;
 }

@@ -4,8 +4,6 @@
  * them: a third of the allocations come from another stack than the one before, and tell two or
  * three new frames. Blocks are freed in random order and their addresses used again. Only the
  * consumer's CPU time counts.
- *
- * Prints lines "name | what was run | figure | target | ok or MISSED"; exit code 1 if one is missed.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +20,7 @@
 #include "heap/heap.h"
 #include "heap/view.h"
 #include "probe/ring.h"
+#include "line.h"
 #include "wire/wire.h"
 
 #define RING_BYTES (1u << 20)
@@ -223,16 +222,17 @@ int main(void)
 		double target;
 	} ways[] = { { 1000, 1, 8 }, { 1000, 4, 8 }, { 200000, 1, 4 }, { 200000, 4, 4 } };
 	uint64_t wanted = getenv("HEAPTOP_QUICK") ? 200000 : 4000000;
-	bool bad = false;
+	int ret = 0;
 
 	for (size_t k = 0; k < ARRAY_SIZE(ways); k++) {
 		double rate = run(ways[k].live, ways[k].threads, wanted);
-		bool good = rate >= ways[k].target;
+		char name[64], target[64];
 
-		printf("collector, %u live, %u thread%s | bench_collect | %.1f M events/s | >= %.0f | %s\n",
-		       ways[k].live, ways[k].threads, ways[k].threads > 1 ? "s" : "", rate, ways[k].target,
-		       good ? "ok" : "MISSED");
-		bad |= !good;
+		snprintf(name, sizeof(name), "collector.%uk.%u", ways[k].live / 1000, ways[k].threads);
+		snprintf(target, sizeof(target), ">= %.0f M", ways[k].target);
+		ret |= bench_line(name, "bench_collect: rings to model", target, rate >= ways[k].target,
+				  "%.1f M events/s of one core, %u live blocks, %u thread%s", rate, ways[k].live,
+				  ways[k].threads, ways[k].threads > 1 ? "s" : "");
 	}
-	return bad && !getenv("HEAPTOP_QUICK");
+	return ret;
 }

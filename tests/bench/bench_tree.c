@@ -6,22 +6,26 @@
  * Without a file, a made-up program is walked: a random call graph whose stack changes a little from
  * one allocation to the next. Each way gets the whole stream twice, into a fresh tree: the first pass
  * builds the tree, the second only finds. The ways take turns, so that whatever disturbs the machine
- * disturbs all of them; medians are printed.
+ * disturbs all of them; medians are printed. Lines of the table: tree.NAME.WAY, NAME the file's.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "heap/tree.h"
+#include "line.h"
 #include "stacks.h"
 
 #define ROUNDS 9
 
-enum way { HASH_ONLY, LAST_LOOKUP, WITH_HINT, WAYS };
+enum way { HASH_ONLY, LAST_LOOKUP, WITH_PATH, WAYS };
+static const char *const way_ids[WAYS] = { "hash", "cache", "path" };
 static const char *const way_names[WAYS] = {
-	"hash only", "last-lookup cache", "cache + thread's hint",
+	"hash only", "last-lookup cache", "cache, and only what differs from the last stack",
 };
 
 static uint64_t random_state = 2463534242;
@@ -77,19 +81,39 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* Outer frames that each stack shares with the one before: in a program the agent tells them. */
+static uint32_t *shared_frames(const struct stacks *s)
+{
+	uint32_t *keep = xcalloc(s->n, sizeof(*keep));
+	const uint64_t *addrs = s->addrs;
+
+	for (size_t i = 1; i < s->n; i++) {
+		const uint64_t *end = addrs + s->lens[i - 1];
+		addrs = end;
+		while (keep[i] < s->lens[i] && keep[i] < s->lens[i - 1] &&
+		       addrs[s->lens[i] - 1 - keep[i]] == end[-1 - (ptrdiff_t)keep[i]])
+			keep[i]++;
+	}
+	return keep;
+}
+
 /* ns a stack. */
-static double pass(struct tree *tree, const struct stacks *s, enum way way)
+static double pass(struct tree *tree, const struct stacks *s, const uint32_t *keep, enum way way)
 {
 	const uint64_t *addrs = s->addrs;
-	uint32_t hint = 0;
+	struct tree_path path = { 0 };
 	double start = now();
 
 	for (size_t i = 0; i < s->n; i++) {
-		uint32_t id = tree_insert(tree, addrs, s->lens[i], way == WITH_HINT ? hint : 0);
-		hint = id;
+		if (way == WITH_PATH)
+			tree_insert(tree, &path, keep[i], addrs, s->lens[i] - keep[i]);
+		else
+			tree_insert(tree, NULL, 0, addrs, s->lens[i]);
 		addrs += s->lens[i];
 	}
-	return (now() - start) / (double)s->n;
+	double ns = (now() - start) / (double)s->n;
+	tree_path_deinit(&path);
+	return ns;
 }
 
 static int compare(const void *a, const void *b)
@@ -126,14 +150,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "no stacks\n");
 		return 1;
 	}
+	uint32_t *keep = shared_frames(&s);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int w = 0; w < WAYS; w++) {
 			enum way way = (enum way)((w + round) % WAYS);
 			struct tree *tree = tree_create();
 			tree_set_last_lookup(tree, way != HASH_ONLY);
-			build[way][round] = pass(tree, &s, way);
+			build[way][round] = pass(tree, &s, keep, way);
 			struct tree_stats before = tree_stats(tree);
-			find[way][round] = pass(tree, &s, way);
+			find[way][round] = pass(tree, &s, keep, way);
 			stats = tree_stats(tree);
 			hits[way] = 100.0 * (double)(stats.last_hits - before.last_hits)
 				/ (double)(stats.steps - before.steps);
@@ -141,13 +166,19 @@ int main(int argc, char **argv)
 			tree_destroy(tree);
 		}
 	}
-	printf("%zu stacks of %.1f frames (%s), %u nodes, %.1f bytes a node\n", s.n,
-	       (double)s.naddrs / (double)s.n, argc > 1 ? argv[1] : "made up", nodes,
-	       (double)stats.bytes / nodes);
-	printf("%-24s %14s %14s %10s\n", "", "building", "finding", "cache hits");
-	for (int w = 0; w < WAYS; w++)
-		printf("%-24s %8.0f ns    %8.0f ns    %8.1f %%\n", way_names[w], median(build[w], ROUNDS),
-		       median(find[w], ROUNDS), hits[w]);
+	const char *name = argc > 1 ? strrchr(argv[1], '/') : NULL;
+	name = name ? name + 1 : argc > 1 ? argv[1] : "made-up";
+	printf("# %s: %zu stacks of %.1f frames, %u nodes\n", name, s.n, (double)s.naddrs / (double)s.n, nodes);
+	for (int w = 0; w < WAYS; w++) {
+		char line[96], what[96];
+		double ns = median(find[w], ROUNDS);
+		snprintf(line, sizeof(line), "tree.%s.%s", name, way_ids[w]);
+		snprintf(what, sizeof(what), "tree_insert of recorded stacks, %s", way_names[w]);
+		bench_line(line, what, "printed", true,
+			   "%.0f ns a stack, %.0f ns the first time; %.1f %% cache hits; %.1f bytes a node", ns,
+			   median(build[w], ROUNDS), hits[w], (double)stats.bytes / nodes);
+	}
+	free(keep);
 	stacks_free(&s);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * What a frame costs: by cached rules, by rules not yet derived, by rules after a flush, by
  * libunwind alone. Own stack through recursion and qsort. Prints ns of CPU time a
- * frame, compares nothing.
+ * frame; nothing has a target.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "elf/modules.h"
+#include "line.h"
 #include "tests/lib/selfwalk.h"
 #include "unwind/remote.h"
 #include "unwind/unwind.h"
@@ -86,10 +87,10 @@ int main(void)
 	double t = now();
 	n = unwinder_walk(u, &snap.regs, &snap.stack, pcs, SELF_FRAMES, &why);
 	t = now() - t;
-	printf("stack of %zu frames (libgcc: %zu), %s, %llu rules derived\n", n, snap.ntrace,
+	printf("# stack of %zu frames (libgcc: %zu), %s, %llu rules derived\n", n, snap.ntrace,
 	       unwind_end_text(why), (unsigned long long)unwinder_stats(u)->rule_misses);
-	printf("%-28s %8.1f ns a rule\n", "first walk of all",
-	       t / (double)unwinder_stats(u)->rule_misses);
+	bench_line("unwind.first", "unwinder_walk of the own stack: the first of all", "printed", true,
+		   "%.1f ns a rule", t / (double)unwinder_stats(u)->rule_misses);
 
 	double best = 1e18;
 	for (int round = 0; round < 5; round++) {
@@ -101,7 +102,8 @@ int main(void)
 		best = t < best ? t : best;
 	}
 	double cached = best;
-	printf("%-28s %8.1f ns a frame\n", "rules, cached", cached);
+	bench_line("unwind.cached", "unwinder_walk of the own stack: rules, cached", "printed", true,
+		   "%.1f ns a frame", cached);
 
 	total = 0;
 	t = now();
@@ -109,7 +111,8 @@ int main(void)
 		unwinder_flush(u);
 		total += unwinder_walk(u, &snap.regs, &snap.stack, pcs, SELF_FRAMES, &why);
 	}
-	printf("%-28s %8.1f ns a frame\n", "rules, after each flush", (now() - t) / (double)total);
+	bench_line("unwind.flushed", "unwinder_walk of the own stack: rules, after each flush", "printed", true,
+		   "%.1f ns a frame", (now() - t) / (double)total);
 
 	t = 0;
 	uint64_t derived = 0;
@@ -121,7 +124,8 @@ int main(void)
 		derived += unwinder_stats(fresh)->rule_misses;
 		unwinder_destroy(fresh);
 	}
-	printf("%-28s %8.1f ns a rule\n", "rules, derived", t / (double)derived);
+	bench_line("unwind.derived", "unwinder_walk of the own stack: rules, derived", "printed", true,
+		   "%.1f ns a rule", t / (double)derived);
 
 	struct remote *r = remote_create(mods);
 	n = by_libunwind(r);
@@ -130,8 +134,8 @@ int main(void)
 	for (int i = 0; i < 200; i++)
 		total += by_libunwind(r);
 	t = (now() - t) / (double)total;
-	printf("%-28s %8.1f ns a frame (%zu frames), %.0f times the rules\n", "libunwind alone, cached", t, n,
-	       t / cached);
+	bench_line("unwind.libunwind", "remote_step over the own stack: libunwind alone", "printed", true,
+		   "%.1f ns a frame (%zu frames), %.0f times the rules", t, n, t / cached);
 	remote_destroy(r);
 	unwinder_destroy(u);
 	modules_destroy(mods);
