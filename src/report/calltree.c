@@ -78,10 +78,11 @@ static void sum_nodes(struct report_tree *tree)
 	tree->first = xcalloc(n, sizeof(*tree->first));
 	tree->next = xcalloc(n, sizeof(*tree->next));
 	for (size_t i = 0; i < view->ntraces; i++) {
-		if (!report_passes(r, i))
+		const struct view_trace *trace = view_trace(view, i);
+		if (!trace || !report_passes(r, i))
 			continue;
-		uint32_t node = view->traces[i].node;
-		trace_stats_add(&tree->below[node], &view->traces[i].s);
+		uint32_t node = trace->node;
+		trace_stats_add(&tree->below[node], &trace->s);
 		tree->ntraces[node]++;
 		tree->own[node] = (uint32_t)i + 1;
 	}
@@ -102,7 +103,7 @@ static void down_fill(struct report_tree *tree, struct cell *cell, const struct 
 
 	trace_stats_add(&cell->pub.total, &tree->below[node]);
 	if (place->i == 0 && own)
-		trace_stats_add(&cell->pub.self, &tree->r->view->traces[own - 1].s);
+		trace_stats_add(&cell->pub.self, &view_trace(tree->r->view, own - 1)->s);
 	if (place->i > 0 || tree->first[node])
 		cell->pub.has_children = true;
 }
@@ -128,7 +129,7 @@ static bool step_out(struct report *r, struct place *place)
 
 static void up_fill(struct report_tree *tree, struct cell *cell, const struct place *place)
 {
-	const struct trace_stats *s = &tree->r->view->traces[place->trace].s;
+	const struct trace_stats *s = &view_trace(tree->r->view, place->trace)->s;
 	struct place out = *place;
 
 	trace_stats_add(&cell->pub.total, s);
@@ -217,7 +218,8 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	cell->expanded = true;
 	if (tree->inverted && !cell->parent) {
 		for (size_t i = 0; i < r->view->ntraces; i++) {
-			if (!report_passes(r, i) || !r->view->traces[i].node)
+			const struct view_trace *trace = view_trace(r->view, i);
+			if (!trace || !trace->node || !report_passes(r, i))
 				continue;
 			const struct trace_site *site = &r->trace_sites[i];
 			child_put(tree, cell, &making,
@@ -269,10 +271,11 @@ struct report_tree *report_tree(struct report *r, bool inverted)
 		place_add(root, (struct place){ 0 });
 		root->pub.has_children = tree->first[0] != 0;
 		if (tree->own[0])
-			root->pub.self = r->view->traces[tree->own[0] - 1].s;
+			root->pub.self = view_trace(r->view, tree->own[0] - 1)->s;
 	} else {
 		for (size_t i = 0; i < r->view->ntraces; i++)
-			if (report_passes(r, i) && r->view->traces[i].node)
+			if (view_trace(r->view, i) && view_trace(r->view, i)->node
+			    && report_passes(r, i))
 				root->pub.has_children = true;
 	}
 	r->trees[inverted] = tree;

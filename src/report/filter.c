@@ -110,6 +110,7 @@ void filter_apply(struct report *r)
 		match[id] = match[tree_get(view->tree, id).parent] || frame_matches(r, id);
 	r->passes = xcalloc(view->ntraces, sizeof(*r->passes));
 	for (size_t i = 0; i < view->ntraces; i++)
-		r->passes[i] = match[view->traces[i].node] != r->filter.exclude;
+		if (view_trace(view, i))
+			r->passes[i] = match[view_trace(view, i)->node] != r->filter.exclude;
 	free(match);
 }

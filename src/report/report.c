@@ -116,7 +116,8 @@ static void look_again(struct report *r)
 	take_nodes(r);
 	r->trace_sites = xreallocarray(r->trace_sites, view->ntraces, sizeof(*r->trace_sites));
 	for (size_t i = 0; i < view->ntraces; i++)
-		r->trace_sites[i] = find_site(r, view->traces[i].node);
+		if (view_trace(view, i))
+			r->trace_sites[i] = find_site(r, view_trace(view, i)->node);
 	filter_apply(r);
 }
 
@@ -143,7 +144,7 @@ void report_set_view(struct report *r, struct view *view)
 
 bool report_trace_passes(struct report *r, size_t trace)
 {
-	return r->view && trace < r->view->ntraces && report_passes(r, trace);
+	return r->view && view_trace(r->view, trace) && report_passes(r, trace);
 }
 
 struct err *report_add_wrapper(struct report *r, const char *regex)
@@ -164,10 +165,10 @@ const struct report_frame *report_stack(struct report *r, size_t trace, size_t *
 	size_t n = 0;
 
 	*ret_n = *ret_site = 0;
-	if (!r->view || trace >= r->view->ntraces)
+	if (!r->view || !view_trace(r->view, trace))
 		return NULL;
 	const struct trace_site *site = &r->trace_sites[trace];
-	for (uint32_t node = r->view->traces[trace].node; node;
+	for (uint32_t node = view_trace(r->view, trace)->node; node;
 	     node = tree_get(r->view->tree, node).parent) {
 		const struct frame *frame = report_node_frame(r, node);
 		for (uint32_t i = 0; i < frame->nfuncs; i++) {

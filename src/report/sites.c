@@ -23,8 +23,11 @@ void sites_trend(struct report *r)
 	for (size_t i = 0; i < r->funcs.n; i++)
 		r->funcs.items[i].live = 0;
 	for (size_t i = 0; i < view->ntraces; i++)
-		r->funcs.items[r->trace_sites[i].func].live += view->traces[i].s.live_bytes;
+		if (view_trace(view, i))
+			r->funcs.items[r->trace_sites[i].func].live += view_trace(view, i)->s.live_bytes;
 	for (size_t i = 0; i < view->ntraces; i++) {
+		if (!view_trace(view, i))
+			continue;
 		struct func *func = &r->funcs.items[r->trace_sites[i].func];
 		if (!func->ntrend)
 			func->ntrend = 1;	/* a site from now on: its first value comes below */
@@ -61,7 +64,7 @@ static void sites_build(struct report *r)
 		r->funcs.items[i].site = 0;
 	r->nsites = 0;
 	for (size_t i = 0; view && i < view->ntraces; i++) {
-		if (!report_passes(r, i))
+		if (!view_trace(view, i) || !report_passes(r, i))
 			continue;
 		const struct trace_site *at = &r->trace_sites[i];
 		const struct frame *frame = report_node_frame(r, at->node);
@@ -90,7 +93,7 @@ static void sites_build(struct report *r)
 		} else if (site->line != line) {
 			site->line = 0;
 		}
-		trace_stats_add(&site->s, &view->traces[i].s);
+		trace_stats_add(&site->s, &view_trace(view, i)->s);
 	}
 	for (size_t i = 0; i < r->nsites; i++)
 		r->sites[i].se = sqrt(r->sites[i].s.live_var);
@@ -132,8 +135,8 @@ struct trace_stats report_total(struct report *r)
 	struct trace_stats sum = { 0 };
 
 	for (size_t i = 0; r->view && i < r->view->ntraces; i++)
-		if (report_passes(r, i))
-			trace_stats_add(&sum, &r->view->traces[i].s);
+		if (view_trace(r->view, i) && report_passes(r, i))
+			trace_stats_add(&sum, &view_trace(r->view, i)->s);
 	return sum;
 }
 
@@ -145,10 +148,11 @@ size_t report_site_trace(struct report *r, uint64_t site_id)
 	if (func < 0 || !r->view)
 		return SIZE_MAX;
 	for (size_t i = 0; i < r->view->ntraces; i++) {
-		if (r->trace_sites[i].func != (uint32_t)func || !report_passes(r, i))
+		if (!view_trace(r->view, i) || r->trace_sites[i].func != (uint32_t)func
+		    || !report_passes(r, i))
 			continue;
-		const struct trace_stats *s = &r->view->traces[i].s;
-		const struct trace_stats *b = best == SIZE_MAX ? NULL : &r->view->traces[best].s;
+		const struct trace_stats *s = &view_trace(r->view, i)->s;
+		const struct trace_stats *b = best == SIZE_MAX ? NULL : &view_trace(r->view, best)->s;
 		if (!b || s->live_bytes > b->live_bytes
 		    || (s->live_bytes == b->live_bytes && s->alloc_bytes > b->alloc_bytes))
 			best = i;
