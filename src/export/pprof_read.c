@@ -377,19 +377,20 @@ static struct err *build_traces(struct reader *r)
 		next[i] = first[nodes[i]];
 		first[nodes[i]] = (uint32_t)i + 1;
 	}
-	view->traces = xcalloc(ntraces, sizeof(*view->traces));
+	CLEANUP_FREE struct view_trace *traces = xcalloc(ntraces, sizeof(*traces));
+	ntraces = 0;
 	for (uint32_t node = 0; node < view->nnodes; node++) {
 		if (!first[node])
 			continue;
-		struct view_trace *t = &view->traces[view->ntraces++];
+		struct view_trace *t = &traces[ntraces++];
 		t->node = node;
 		for (uint32_t i = first[node]; i; i = next[i - 1])
 			trace_stats_add(&t->s, &r->stats[i - 1]);
 		/* last, since comments may have corrected the other two */
 		t->s.free_bytes = t->s.alloc_bytes - t->s.live_bytes;
 		t->s.free_q10 = t->s.alloc_q10 > t->s.live_q10 ? t->s.alloc_q10 - t->s.live_q10 : 0;
-		trace_stats_add(&view->totals.s, &t->s);
 	}
+	view_set_traces(view, traces, ntraces);
 	return NULL;
 }
 

@@ -390,7 +390,7 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	meta_write(view, add_comment, &w);
 	for (size_t i = 0; i < view->ntraces; i++)
 		if (report_trace_passes(report, i))
-			add_sample(&w, &view->traces[i]);
+			add_sample(&w, view_trace(view, i));
 
 	period.type = string(&w, "space");
 	period.unit = string(&w, "bytes");

@@ -303,10 +303,7 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->info.untracked += heap->untracked;
 	view->tree = tree_ref(heap->tree);
 	view->nnodes = tree_count(heap->tree);
-	view->traces = xcalloc(heap->traces.n, sizeof(*view->traces));
-	view->ntraces = traces_publish(&heap->traces, time, view->nnodes, view->traces);
-	for (size_t i = 0; i < view->ntraces; i++)
-		trace_stats_add(&view->totals.s, &view->traces[i].s);
+	traces_publish(&heap->traces, time, view);
 	view->totals.lost_frees = heap->lost_frees;
 	view->totals.peak_time = (float)((double)heap->traces.peak_time / 1e9);
 	view->totals.tree = tree_stats(heap->tree);

@@ -28,7 +28,8 @@ struct heap_config {
 };
 
 /*
- * The ceiling: HEAP_MAX_TRACES traces of 216 bytes (113 MB, and in each view that is held 71 MB),
+ * The ceiling: HEAP_MAX_TRACES traces of 216 bytes (113 MB) and 136 in the newest view (71 MB; views
+ * share these, so that each further one that is held costs what changed since, and half a byte a trace),
  * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 3/4
  * full (512 MB). When the traces are used up, those without live blocks that were idle longest are merged
  * into one, FRAME_MERGED; if there are none, new stacks go there at once.

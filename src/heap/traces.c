@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "heap/store.h"
+
+#define WATCH_RATES 1		/* a rate isn't 0 or will not be at the next look */
+#define WATCH_PEAKS 2		/* the next maximum changes a peak */
 
 #define WINDOW_STEP 1000000000ull	/* a base is taken once a second */
 #define WINDOW_MIN 1500000000ull	/* and used when it is older than this */
@@ -12,7 +16,7 @@
 
 void traces_init(struct traces *traces, uint32_t max)
 {
-	*traces = (struct traces){ .max = max };
+	*traces = (struct traces){ .max = max, .store = store_create() };
 }
 
 void traces_deinit(struct traces *traces)
@@ -20,6 +24,14 @@ void traces_deinit(struct traces *traces)
 	free(traces->items);
 	free(traces->of_node);
 	free(traces->spare);
+	free(traces->dirty);
+	free(traces->watched);
+	store_destroy(traces->store);
+}
+
+static inline void mark(struct traces *traces, uint32_t trace)
+{
+	traces->dirty[trace / VIEW_CHUNK] = 1;
 }
 
 static void settle(struct traces *traces, struct trace *trace)
@@ -40,7 +52,13 @@ static uint32_t trace_add(struct traces *traces, uint32_t node)
 	} else {
 		VEC_GROW(traces->items, traces->n, traces->cap);
 		i = (uint32_t)traces->n++;
+		if (i / VIEW_CHUNK >= traces->nchunks) {
+			VEC_GROW(traces->dirty, traces->nchunks, traces->dirty_cap);
+			VEC_GROW(traces->watched, traces->nchunks, traces->watched_cap);
+			traces->watched[traces->nchunks++] = 0;
+		}
 	}
+	mark(traces, i);
 	/* it held nothing at the newest maximum */
 	traces->items[i] = (struct trace){ .node = node, .peak_epoch = traces->epoch };
 	traces->of_node[node] = i + 1;
@@ -111,6 +129,7 @@ static void sweep(struct traces *traces, uint32_t merged_node)
 	qsort(idle, n, sizeof(*idle), compare_idle);
 	size_t give_up = (n + 1) / 2;
 	struct trace *dst = &traces->items[into];
+	mark(traces, into);
 	settle(traces, dst);
 	for (size_t k = 0; k < give_up; k++) {
 		struct trace *src = &traces->items[idle[k].trace];
@@ -121,6 +140,8 @@ static void sweep(struct traces *traces, uint32_t merged_node)
 		traces->of_node[src->node] = 0;
 		VEC_GROW(traces->spare, traces->nspare, traces->spare_cap);
 		traces->spare[traces->nspare++] = idle[k].trace;
+		*src = (struct trace){ .node = TREE_NONE };
+		mark(traces, idle[k].trace);
 		if (traces->merged < UINT32_MAX)
 			traces->merged++;
 	}
@@ -156,6 +177,7 @@ void traces_alloc(struct traces *traces, uint32_t trace, const struct heap_weigh
 {
 	struct trace *t = &traces->items[trace];
 
+	mark(traces, trace);
 	settle(traces, t);
 	t->touched = time;
 	t->s.alloc_bytes += w->bytes;
@@ -174,6 +196,7 @@ void traces_free(struct traces *traces, uint32_t trace, const struct heap_weight
 {
 	struct trace *t = &traces->items[trace];
 
+	mark(traces, trace);
 	settle(traces, t);
 	t->s.free_bytes += w->bytes;
 	t->s.free_q10 += w->blocks_q10;
@@ -196,6 +219,7 @@ void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weig
 {
 	struct trace *t = &traces->items[trace];
 
+	mark(traces, trace);
 	settle(traces, t);
 	t->s.free_bytes -= w->bytes;
 	t->s.free_q10 -= w->blocks_q10;
@@ -211,42 +235,107 @@ void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weig
 	live_grew(traces, time);
 }
 
+/* The window that rates are told from, and whether a new base is to be taken. */
+struct window {
+	int from;
+	double per_second;	/* 1 / its length; 0: too short */
+	bool rotate;
+};
+
 /*
  * Rates: two bases are kept, a second or more apart. The window goes back to the newer one if
  * that is old enough (slow refresh), else to the older one: 1.5 to 2.5 s at the usual refresh rates.
  */
-size_t traces_publish(struct traces *traces, uint64_t time, uint32_t nnodes, struct view_trace *out)
+static struct window window_at(const struct traces *traces, uint64_t time)
 {
-	size_t n = 0;
 	uint64_t since1 = time > traces->base_time[1] ? time - traces->base_time[1] : 0;
 	int from = since1 >= WINDOW_MIN;
 	uint64_t dt = time > traces->base_time[from] ? time - traces->base_time[from] : 0;
-	double per_second = dt >= RATE_MIN ? 1e9 / (double)dt : 0;
-	bool rotate = since1 >= WINDOW_STEP;
 
-	for (uint32_t node = 0; node < nnodes && node < traces->of_node_cap; node++) {
-		if (!traces->of_node[node])
-			continue;
-		struct trace *t = &traces->items[traces->of_node[node] - 1];
-		const struct trace_base *base = &t->base[from];
-		settle(traces, t);
-		/* an undone free may lie before the base: then the difference is below 0 */
-		int64_t freed = (int64_t)(t->s.free_bytes - base->free_bytes);
-		int64_t frees = (int64_t)(t->s.free_q10 - base->free_q10);
-		t->s.alloc_bps = (float)((double)(t->s.alloc_bytes - base->alloc_bytes) * per_second);
-		t->s.alloc_cps = (float)((double)(t->s.alloc_q10 - base->alloc_q10) / 1024 * per_second);
-		t->s.free_bps = freed > 0 ? (float)((double)freed * per_second) : 0;
-		t->s.free_cps = frees > 0 ? (float)((double)frees / 1024 * per_second) : 0;
-		if (rotate) {
-			t->base[0] = t->base[1];
-			t->base[1] = (struct trace_base){ t->s.alloc_bytes, t->s.alloc_q10,
-							  t->s.free_bytes, t->s.free_q10 };
-		}
-		out[n++] = (struct view_trace){ .node = node, .s = t->s };
+	return (struct window){
+		.from = from,
+		.per_second = dt >= RATE_MIN ? 1e9 / (double)dt : 0,
+		.rotate = since1 >= WINDOW_STEP,
+	};
+}
+
+static bool base_is(const struct trace_base *base, const struct trace_stats *s)
+{
+	return base->alloc_bytes == s->alloc_bytes && base->alloc_q10 == s->alloc_q10
+		&& base->free_bytes == s->free_bytes && base->free_q10 == s->free_q10;
+}
+
+/* Bring a trace's peak and rates up to date. Returns what it must be watched for. */
+static uint8_t update(struct traces *traces, struct trace *t, const struct window *window)
+{
+	const struct trace_base *base = &t->base[window->from];
+	struct trace_stats *s = &t->s;
+	double per_second = window->per_second;
+	uint8_t ret = 0;
+
+	settle(traces, t);
+	/* an undone free may lie before the base: then the difference is below 0 */
+	int64_t freed = (int64_t)(s->free_bytes - base->free_bytes);
+	int64_t frees = (int64_t)(s->free_q10 - base->free_q10);
+	s->alloc_bps = (float)((double)(s->alloc_bytes - base->alloc_bytes) * per_second);
+	s->alloc_cps = (float)((double)(s->alloc_q10 - base->alloc_q10) / 1024 * per_second);
+	s->free_bps = freed > 0 ? (float)((double)freed * per_second) : 0;
+	s->free_cps = frees > 0 ? (float)((double)frees / 1024 * per_second) : 0;
+	if (!base_is(&t->base[0], s) || !base_is(&t->base[1], s))
+		ret |= WATCH_RATES;
+	if (s->peak_bytes != s->live_bytes || s->peak_q10 != s->live_q10)
+		ret |= WATCH_PEAKS;
+	if (window->rotate) {
+		t->base[0] = t->base[1];
+		t->base[1] = (struct trace_base){ s->alloc_bytes, s->alloc_q10,
+						  s->free_bytes, s->free_q10 };
 	}
-	if (rotate) {
+	return ret;
+}
+
+static void publish_chunk(struct traces *traces, size_t chunk, const struct window *window)
+{
+	const struct view_chunk *old = store_chunk(traces->store, chunk);
+	struct view_trace *out = store_replace(traces->store, chunk);
+	uint8_t watched = 0;
+
+	for (size_t k = 0; k < VIEW_CHUNK; k++) {
+		size_t i = chunk * VIEW_CHUNK + k;
+		const struct view_trace *was = old ? &old->traces[k] : NULL;
+		if (i >= traces->n || traces->items[i].node == TREE_NONE) {
+			out[k] = (struct view_trace){ .node = TREE_NONE };
+		} else {
+			struct trace *t = &traces->items[i];
+			watched |= update(traces, t, window);
+			out[k].node = t->node;
+			out[k].s = t->s;
+		}
+		if (was && was->node == out[k].node && !memcmp(&was->s, &out[k].s, sizeof(was->s)))
+			continue;
+		if (was && was->node != TREE_NONE)
+			sums_sub(&traces->total, &was->s);
+		if (out[k].node != TREE_NONE)
+			sums_add(&traces->total, &out[k].s);
+	}
+	traces->dirty[chunk] = 0;
+	traces->watched[chunk] = watched;
+}
+
+void traces_publish(struct traces *traces, uint64_t time, struct view *view)
+{
+	struct window window = window_at(traces, time);
+	uint8_t watch = WATCH_RATES;
+
+	if (traces->epoch != traces->published_epoch)
+		watch |= WATCH_PEAKS;
+	traces->published_epoch = traces->epoch;
+	for (size_t chunk = 0; chunk < traces->nchunks; chunk++)
+		if (traces->dirty[chunk] || traces->watched[chunk] & watch)
+			publish_chunk(traces, chunk, &window);
+	if (window.rotate) {
 		traces->base_time[0] = traces->base_time[1];
 		traces->base_time[1] = time;
 	}
-	return n;
+	store_publish(traces->store, view, traces->n);
+	view->totals.s = sums_get(&traces->total);
 }

@@ -8,6 +8,12 @@
  * An epoch counts the maxima. A trace's peak is right for the maximum number peak_epoch; if that
  * isn't the newest, the trace hasn't changed since (every change settles it first), so its live
  * bytes now are its live bytes then. Summed over any set of traces these are exact.
+ *
+ * Publishing looks only at chunks (store.h) where something may differ from the view before: an event
+ * marks its chunk; rates go on changing until the window has passed the last event; and a new
+ * maximum makes the live bytes of a trace its peak, also if nothing happened to it, where these two
+ * differed. A chunk that is `watched` for the latter two has been marked by an event before, so
+ * all in all publishing costs what happened.
  */
 #ifndef HEAPTOP_HEAP_TRACES_H
 #define HEAPTOP_HEAP_TRACES_H
@@ -17,7 +23,10 @@
 #include <stdint.h>
 
 #include "heap/heap.h"
+#include "heap/sums.h"
 #include "heap/view.h"
+
+struct store;
 
 /* What rates are computed from: counters at the start of a window. */
 struct trace_base {
@@ -25,7 +34,7 @@ struct trace_base {
 };
 
 struct trace {
-	uint32_t node;
+	uint32_t node;		/* TREE_NONE: spare */
 	uint64_t touched;	/* time of its last allocation */
 	uint64_t peak_epoch;
 	struct trace_stats s;
@@ -48,6 +57,13 @@ struct traces {
 	uint64_t peak_time;
 	uint64_t epoch;
 	uint64_t base_time[2];	/* ns */
+	/* publishing; by chunk: */
+	uint8_t *dirty;		/* 1: something happened since the last view */
+	uint8_t *watched;	/* WATCH_ bits, set when it was last looked at */
+	size_t nchunks, dirty_cap, watched_cap;
+	struct store *store;
+	struct sums total;	/* of the records in the newest view */
+	uint64_t published_epoch;
 };
 
 void traces_init(struct traces *traces, uint32_t max);
@@ -65,8 +81,7 @@ void traces_free(struct traces *traces, uint32_t trace, const struct heap_weight
 void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weight *w, bool temp,
 		   uint64_t time);
 
-/* Copy all records into out (room for `n`) in the order of their nodes, peaks and rates filled in. */
-size_t traces_publish(struct traces *traces, uint64_t time, uint32_t nnodes,
-		      struct view_trace *out);
+/* Give the view its traces, peaks and rates filled in, and totals.s. */
+void traces_publish(struct traces *traces, uint64_t time, struct view *view);
 
 #endif

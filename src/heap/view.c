@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "heap/store.h"
+#include "heap/sums.h"
 
 struct view *view_create(void)
 {
@@ -30,7 +32,8 @@ void view_unref(struct view *view)
 	}
 	free(view->info.unhooked);
 	free(view->info.command);
-	free(view->traces);
+	if (view->store)
+		store_drop(view);
 	free(view->points);
 	tree_unref(view->tree);
 	free(view);
@@ -53,6 +56,24 @@ void view_info_copy(struct view_info *dst, const struct view_info *src)
 		dst->unhooked[i].module = copy_text(src->unhooked[i].module);
 		dst->unhooked[i].reason = copy_text(src->unhooked[i].reason);
 	}
+}
+
+void view_set_traces(struct view *view, const struct view_trace *traces, size_t n)
+{
+	struct store *store = store_create();
+	struct sums total = { 0 };
+
+	for (size_t at = 0; at < n; at += VIEW_CHUNK) {
+		struct view_trace *to = store_replace(store, at / VIEW_CHUNK);
+		for (size_t i = 0; i < VIEW_CHUNK; i++) {
+			to[i] = at + i < n ? traces[at + i] : (struct view_trace){ .node = TREE_NONE };
+			if (to[i].node != TREE_NONE)
+				sums_add(&total, &to[i].s);
+		}
+	}
+	store_publish(store, view, n);
+	store_destroy(store);
+	view->totals.s = sums_get(&total);
 }
 
 void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src)

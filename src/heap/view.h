@@ -32,9 +32,22 @@ struct trace_stats {
 	float free_bps, free_cps;
 };
 
+struct store;
 struct view_trace {
-	uint32_t node;		/* innermost frame's node in the tree */
+	uint32_t node;		/* innermost frame's node in the tree; TREE_NONE: no trace here */
 	struct trace_stats s;
+};
+
+/*
+ * Records lie in chunks, which views of the same heap share as long as nothing in them changes:
+ * a reader that knows one view finds the differences to the next by comparing pointers. Since views
+ * hold their chunks, a pointer isn't used again while one of the two is held.
+ */
+#define VIEW_CHUNK 16u
+struct view_chunk {
+	struct view_chunk *next;	/* these two: store.c's */
+	uint64_t born;
+	struct view_trace traces[VIEW_CHUNK];
 };
 
 struct view_point {		/* of the live graph, one a second or so */
@@ -99,11 +112,29 @@ struct view {
 	struct view_totals totals;
 	const struct tree *tree;	/* shared, reference held */
 	uint32_t nnodes;	/* nodes that may be read */
-	struct view_trace *traces;	/* ntraces, by ascending node */
-	size_t ntraces;
+	/*
+	 * Traces have indices, the same in all views of a heap as long as the trace lives; where one was
+	 * merged there is none until another takes its place. view_trace gives them.
+	 */
+	size_t ntraces;		/* indices are below this */
+	struct view_chunk **chunks;
 	struct view_point *points;	/* oldest first, at most 1000 */
 	size_t npoints;
+	/* store.c's */
+	struct store *store;
+	uint64_t store_seq;
+	struct view *older, *newer;
+	struct view_chunk *replaced;
 };
+
+/* Trace `i` of the view; NULL if there is none. */
+static inline const struct view_trace *view_trace(const struct view *view, size_t i)
+{
+	if (i >= view->ntraces)
+		return NULL;
+	const struct view_trace *trace = &view->chunks[i / VIEW_CHUNK]->traces[i % VIEW_CHUNK];
+	return trace->node == TREE_NONE ? NULL : trace;
+}
 
 struct view *view_ref(struct view *view);
 void view_unref(struct view *view);	/* accepts NULL */
@@ -114,6 +145,10 @@ void view_unref(struct view *view);	/* accepts NULL */
  */
 struct view *view_create(void);
 void view_info_copy(struct view_info *dst, const struct view_info *src);
+
+/* Give a view that is made by hand its traces, copied (once only; indices as in the array), and
+ * totals.s. */
+void view_set_traces(struct view *view, const struct view_trace *traces, size_t n);
 
 /* dst += src, field by field (rates and variances too; peaks add, see above). */
 void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src);

@@ -2,12 +2,11 @@
  * The merged call tree, both directions, made cell by cell as it is looked at; see report.h.
  *
  * Top-down a cell is a set of (tree node, function of its frame): those that the same path of functions
- * leads to. What a node holds with everything below it is summed once, by one pass from the
- * last node to the first (children have larger ids). Sets of one cell never nest, so a cell's total
- * is the plain sum over its nodes.
+ * leads to. What a node holds with everything below it is kept from view to view (nodesums.h). Sets of
+ * one cell never nest, so a cell's total is the plain sum over its nodes.
  *
  * Inverted a cell is a set of traces with a position on each: the same path of functions leads
- * from their sites out to there. Its total is the sum over those traces.
+ * from their sites out to there. Its total is the sum over those traces; the first level are the sites.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@ struct place {
 struct cell {
 	struct report_cell pub;		/* first: callers hold pointers to it */
 	struct cell *parent;
+	const struct site *site;	/* inverted, first level: whose traces are its places */
 	struct place *places;		/* owned until the children are made */
 	size_t nplaces, places_cap;
 	bool expanded;
@@ -38,13 +38,11 @@ struct report_tree {
 	bool inverted;
 	struct arena arena;
 	struct cell *root, *all;
-	/* top-down, by node */
-	struct trace_stats *below;	/* with everything below it */
-	uint32_t *ntraces;		/* passing traces in it and below */
-	uint32_t *own;			/* its own trace's index + 1, if that passes */
-	uint32_t *first, *next;		/* child lists, ids; 0 ends */
-	uint32_t *of_func;		/* child in the making by function: index + 1 */
-	size_t nof_func;
+};
+
+/* Exact sums of a cell in the making (sums.h). */
+struct making_sums {
+	struct sums total, self;
 };
 
 static struct cell *cell_add(struct report_tree *tree, struct cell *parent)
@@ -66,44 +64,36 @@ static void place_add(struct cell *cell, struct place place)
 
 /* ---- top-down ---- */
 
-static void sum_nodes(struct report_tree *tree)
+static const struct trace_stats *trace_stats_of(void *ctx, uint32_t trace)
 {
-	const struct report *r = tree->r;
-	const struct view *view = r->view;
-	uint32_t n = view->nnodes;
-
-	tree->below = xcalloc(n, sizeof(*tree->below));
-	tree->ntraces = xcalloc(n, sizeof(*tree->ntraces));
-	tree->own = xcalloc(n, sizeof(*tree->own));
-	tree->first = xcalloc(n, sizeof(*tree->first));
-	tree->next = xcalloc(n, sizeof(*tree->next));
-	for (size_t i = 0; i < view->ntraces; i++) {
-		if (!report_passes(r, i))
-			continue;
-		uint32_t node = view->traces[i].node;
-		trace_stats_add(&tree->below[node], &view->traces[i].s);
-		tree->ntraces[node]++;
-		tree->own[node] = (uint32_t)i + 1;
-	}
-	for (uint32_t id = n; id-- > 1; ) {
-		if (!tree->ntraces[id])
-			continue;
-		uint32_t parent = tree_get(view->tree, id).parent;
-		trace_stats_add(&tree->below[parent], &tree->below[id]);
-		tree->ntraces[parent] += tree->ntraces[id];
-		tree->next[id] = tree->first[parent];
-		tree->first[parent] = id;
-	}
+	return &view_trace(ctx, trace)->s;
 }
 
-static void down_fill(struct report_tree *tree, struct cell *cell, const struct place *place)
+static void link_nodes(struct report *r)
 {
-	uint32_t node = place->node, own = tree->own[node];
+	const struct view *view = r->view;
 
-	trace_stats_add(&cell->pub.total, &tree->below[node]);
+	r->nodes = node_sums_create(view->tree);
+	node_sums_room(r->nodes, view->nnodes);
+	for (size_t i = 0; i < view->ntraces; i++) {
+		const struct view_trace *trace = view_trace(view, i);
+		if (trace && report_passes(r, trace->node))
+			node_sums_link(r->nodes, trace->node, (uint32_t)i);
+	}
+	node_sums_order(r->nodes);
+	r->nodes->stale = true;
+}
+
+static void down_fill(struct report_tree *tree, struct cell *cell, struct making_sums *sums,
+		      const struct place *place)
+{
+	const struct node_sum *at = node_sums_of(tree->r->nodes, place->node);
+	uint32_t own = at->leaf == place->node ? at->own : 0;
+
+	sums_merge(&sums->total, &at->sum);
 	if (place->i == 0 && own)
-		trace_stats_add(&cell->pub.self, &tree->r->view->traces[own - 1].s);
-	if (place->i > 0 || tree->first[node])
+		sums_add(&sums->self, &view_trace(tree->r->view, own - 1)->s);
+	if (place->i > 0 || at->ntraces > (own ? 1 : 0))
 		cell->pub.has_children = true;
 }
 
@@ -126,24 +116,74 @@ static bool step_out(struct report *r, struct place *place)
 	return true;
 }
 
-static void up_fill(struct report_tree *tree, struct cell *cell, const struct place *place)
+static void up_fill(struct report_tree *tree, struct cell *cell, struct making_sums *sums,
+		    const struct place *place)
 {
-	const struct trace_stats *s = &tree->r->view->traces[place->trace].s;
+	const struct trace_stats *s = &view_trace(tree->r->view, place->trace)->s;
 	struct place out = *place;
 
-	trace_stats_add(&cell->pub.total, s);
+	sums_add(&sums->total, s);
 	if (step_out(tree->r, &out))
 		cell->pub.has_children = true;
 	else
-		trace_stats_add(&cell->pub.self, s);
+		sums_add(&sums->self, s);
+}
+
+/* Does the trace count in the inverted tree? One without frames only in its root. */
+static bool up_counts(const struct report *r, uint32_t trace)
+{
+	uint32_t node = view_trace(r->view, trace)->node;
+
+	return node && report_passes(r, node);
+}
+
+/* The first level: one cell for each site, without a look at its traces. */
+static void expand_sites(struct report_tree *tree, struct cell *root)
+{
+	struct report *r = tree->r;
+
+	sites_rows(r);
+	root->children = arena_take(&tree->arena, (r->nsite_list + 1) * sizeof(*root->children));
+	for (size_t i = 0; i < r->nsite_list; i++) {
+		const struct site *site = &r->site_list[i];
+		const struct func *func = &r->funcs.items[site->func];
+		struct sums total = site->sum, self = { 0 };
+		uint32_t n = site->npass, ends = site->nends;
+		if (r->root_trace && r->trace_sites[r->root_trace - 1].func == site->func
+		    && report_passes(r, 0)) {
+			sums_sub(&total, &view_trace(r->view, r->root_trace - 1)->s);
+			n--;
+			ends--;
+		}
+		if (!n)
+			continue;
+		for (uint32_t k = ends ? site->first : 0; k; k = r->trace_sites[k - 1].next)
+			if (r->trace_sites[k - 1].ends && up_counts(r, k - 1))
+				sums_add(&self, &view_trace(r->view, k - 1)->s);
+		struct cell *cell = root->children[root->nchildren++] = cell_add(tree, root);
+		cell->site = site;
+		cell->pub.key = funcs_mix(root->pub.key, func->id);
+		cell->pub.func_key = func->id;
+		cell->pub.function = func->function;
+		cell->pub.module = func->module;
+		cell->pub.unknown = func->unknown;
+		cell->pub.pseudo = func->pseudo;
+		cell->pub.inlined = site->inlined;
+		cell->pub.file = site->file;
+		cell->pub.line = site->line;
+		cell->pub.has_children = n > ends;
+		cell->pub.total = sums_get(&total);
+		cell->pub.self = sums_get(&self);
+	}
 }
 
 /* ---- both ---- */
 
 struct making {
 	struct cell **cells;
+	struct making_sums *sums;
 	uint32_t *funcs;	/* their functions, to clear of_func again */
-	size_t n, cap, funcs_cap;
+	size_t n, cap, funcs_cap, sums_cap;
 };
 
 /* Count a place under its function among the children in the making. */
@@ -155,24 +195,25 @@ static void child_put(struct report_tree *tree, struct cell *parent, struct maki
 	uint32_t k = frame->funcs[place.i];
 
 	/* resolving may have added functions */
-	if (r->funcs.n > tree->nof_func) {
+	if (r->funcs.n > r->nof_func) {
 		size_t n = r->funcs.n * 2;
-		tree->of_func = xreallocarray(tree->of_func, n, sizeof(*tree->of_func));
-		memset(tree->of_func + tree->nof_func, 0,
-		       (n - tree->nof_func) * sizeof(*tree->of_func));
-		tree->nof_func = n;
+		r->of_func = xreallocarray(r->of_func, n, sizeof(*r->of_func));
+		memset(r->of_func + r->nof_func, 0, (n - r->nof_func) * sizeof(*r->of_func));
+		r->nof_func = n;
 	}
 	const struct func *func = &r->funcs.items[k];
 	const char *file = frame_file(frame, place.i);
 	uint32_t line = frame_line(frame, place.i);
 	struct cell *cell;
-	if (!tree->of_func[k]) {
+	if (!r->of_func[k]) {
 		cell = cell_add(tree, parent);
 		VEC_GROW(making->funcs, making->n, making->funcs_cap);
 		VEC_GROW(making->cells, making->n, making->cap);
+		VEC_GROW(making->sums, making->n, making->sums_cap);
 		making->funcs[making->n] = k;
+		making->sums[making->n] = (struct making_sums){ 0 };
 		making->cells[making->n++] = cell;
-		tree->of_func[k] = (uint32_t)making->n;
+		r->of_func[k] = (uint32_t)making->n;
 		cell->pub.key = funcs_mix(parent->pub.key, func->id);
 		cell->pub.func_key = func->id;
 		cell->pub.function = func->function;
@@ -183,7 +224,9 @@ static void child_put(struct report_tree *tree, struct cell *parent, struct maki
 		cell->pub.file = file;
 		cell->pub.line = line;
 	} else {
-		cell = making->cells[tree->of_func[k] - 1];
+		cell = making->cells[r->of_func[k] - 1];
+		/* as with files and lines: what is said of the cell holds for all its places */
+		cell->pub.inlined = cell->pub.inlined && frame_inlined(frame, place.i);
 		if (cell->pub.file != file
 		    && (!cell->pub.file || !file || strcmp(cell->pub.file, file))) {
 			cell->pub.file = NULL;
@@ -193,10 +236,11 @@ static void child_put(struct report_tree *tree, struct cell *parent, struct maki
 		}
 	}
 	place_add(cell, place);
+	struct making_sums *sums = &making->sums[r->of_func[k] - 1];
 	if (tree->inverted)
-		up_fill(tree, cell, &place);
+		up_fill(tree, cell, sums, &place);
 	else
-		down_fill(tree, cell, &place);
+		down_fill(tree, cell, sums, &place);
 }
 
 static void put_frame_of(struct report_tree *tree, struct cell *parent, struct making *making,
@@ -216,13 +260,14 @@ static void expand(struct report_tree *tree, struct cell *cell)
 		return;
 	cell->expanded = true;
 	if (tree->inverted && !cell->parent) {
-		for (size_t i = 0; i < r->view->ntraces; i++) {
-			if (!report_passes(r, i) || !r->view->traces[i].node)
-				continue;
-			const struct trace_site *site = &r->trace_sites[i];
-			child_put(tree, cell, &making,
-				  (struct place){ site->node, site->i, (uint32_t)i });
-		}
+		expand_sites(tree, cell);
+		return;
+	}
+	for (uint32_t k = cell->site ? cell->site->first : 0; k; k = r->trace_sites[k - 1].next) {
+		const struct trace_site *at = &r->trace_sites[k - 1];
+		struct place place = { at->node, at->i, k - 1 };
+		if (up_counts(r, k - 1) && step_out(r, &place))
+			child_put(tree, cell, &making, place);
 	}
 	for (size_t k = 0; k < cell->nplaces; k++) {
 		struct place place = cell->places[k];
@@ -233,17 +278,22 @@ static void expand(struct report_tree *tree, struct cell *cell)
 			place.i--;
 			child_put(tree, cell, &making, place);
 		} else {
-			for (uint32_t c = tree->first[place.node]; c; c = tree->next[c])
-				put_frame_of(tree, cell, &making, c);
+			for (uint32_t c = r->nodes->first[place.node]; c; c = r->nodes->next[c])
+				if (node_sums_of(r->nodes, c))
+					put_frame_of(tree, cell, &making, c);
 		}
 	}
-	for (size_t k = 0; k < making.n; k++)
-		tree->of_func[making.funcs[k]] = 0;
+	for (size_t k = 0; k < making.n; k++) {
+		r->of_func[making.funcs[k]] = 0;
+		making.cells[k]->pub.total = sums_get(&making.sums[k].total);
+		making.cells[k]->pub.self = sums_get(&making.sums[k].self);
+	}
 	cell->nchildren = making.n;
 	cell->children = arena_take(&tree->arena, making.n * sizeof(*cell->children));
 	if (making.n)
 		memcpy(cell->children, making.cells, making.n * sizeof(*cell->children));
 	free(making.cells);
+	free(making.sums);
 	free(making.funcs);
 	free(cell->places);
 	cell->places = NULL;
@@ -254,6 +304,8 @@ struct report_tree *report_tree(struct report *r, bool inverted)
 {
 	struct report_tree *tree = r->trees[inverted];
 
+	if (!inverted)
+		r->nodes_idle = 0;
 	if (tree || !r->view)
 		return tree;
 	tree = xcalloc(1, sizeof(*tree));
@@ -264,16 +316,16 @@ struct report_tree *report_tree(struct report *r, bool inverted)
 	root->pub.function = "all";
 	root->pub.module = "";
 	root->pub.total = report_total(r);
+	uint32_t own = r->root_trace && report_passes(r, 0) ? r->root_trace : 0;
+	root->pub.has_children = r->npass > (own ? 1 : 0);
 	if (!inverted) {
-		sum_nodes(tree);
+		if (!r->nodes)
+			link_nodes(r);
+		if (r->nodes->stale)
+			node_sums_count(r->nodes, trace_stats_of, r->view);
 		place_add(root, (struct place){ 0 });
-		root->pub.has_children = tree->first[0] != 0;
-		if (tree->own[0])
-			root->pub.self = r->view->traces[tree->own[0] - 1].s;
-	} else {
-		for (size_t i = 0; i < r->view->ntraces; i++)
-			if (report_passes(r, i) && r->view->traces[i].node)
-				root->pub.has_children = true;
+		if (own)
+			root->pub.self = view_trace(r->view, own - 1)->s;
 	}
 	r->trees[inverted] = tree;
 	return tree;
@@ -286,12 +338,6 @@ void report_tree_destroy(struct report_tree *tree)
 	for (struct cell *cell = tree->all; cell; cell = cell->next)
 		free(cell->places);
 	arena_free(&tree->arena);
-	free(tree->below);
-	free(tree->ntraces);
-	free(tree->own);
-	free(tree->first);
-	free(tree->next);
-	free(tree->of_func);
 	free(tree);
 }
 

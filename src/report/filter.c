@@ -17,6 +17,7 @@ void filter_deinit(struct filter *filter)
 	if (filter->pattern)
 		regfree(&filter->regex);
 	free(filter->pattern);
+	free(filter->match);
 	*filter = (struct filter){ 0 };
 }
 
@@ -56,13 +57,7 @@ struct err *report_set_filter(struct report *r, const char *pattern)
 		r->funcs.items[i].match = -1;
 	for (size_t i = 0; i < r->funcs.nframes; i++)
 		r->funcs.frames[i].match = -1;
-	sites_reset(r);
-	for (int i = 0; i < 2; i++) {
-		report_tree_destroy(r->trees[i]);
-		r->trees[i] = NULL;
-	}
-	if (r->view)
-		filter_apply(r);
+	report_look_again(r);
 	return NULL;
 }
 
@@ -97,19 +92,21 @@ static bool frame_matches(struct report *r, uint32_t node)
 	return matches;
 }
 
-void filter_apply(struct report *r)
+void filter_take_nodes(struct report *r)
 {
-	const struct view *view = r->view;
+	struct filter *filter = &r->filter;
+	uint32_t n = r->view->nnodes;
 
-	free(r->passes);
-	r->passes = NULL;
-	if (!r->filter.pattern)
+	if (!filter->pattern)
 		return;
-	bool *match = xcalloc(view->nnodes, sizeof(*match));
-	for (uint32_t id = 1; id < view->nnodes; id++)
-		match[id] = match[tree_get(view->tree, id).parent] || frame_matches(r, id);
-	r->passes = xcalloc(view->ntraces, sizeof(*r->passes));
-	for (size_t i = 0; i < view->ntraces; i++)
-		r->passes[i] = match[view->traces[i].node] != r->filter.exclude;
-	free(match);
+	if (n > filter->match_cap) {
+		filter->match_cap = n + n / 4;
+		filter->match = xreallocarray(filter->match, filter->match_cap,
+					      sizeof(*filter->match));
+	}
+	for (size_t id = filter->nmatch; id < n; id++)
+		filter->match[id] = id && (filter->match[tree_get(r->view->tree, (uint32_t)id).parent]
+					   || frame_matches(r, (uint32_t)id));
+	if (filter->nmatch < n)
+		filter->nmatch = n;
 }

@@ -30,8 +30,7 @@ struct func {
 	const char *function, *module;
 	bool unknown, pseudo, wrapper;
 	int8_t match;			/* filter: 1 matches, 0 doesn't, -1 not looked at */
-	uint32_t site;			/* sites.c: index + 1 of its row in the making */
-	uint64_t live;			/* sites.c: sum in the making */
+	uint32_t site;			/* sites.c: index + 1 of its record, 0: never was a site */
 	uint64_t trend[REPORT_TREND];	/* ring of live bytes, a value a second */
 	uint32_t ntrend;		/* values ever put, 0: never was a site */
 };

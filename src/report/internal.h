@@ -1,6 +1,10 @@
 /*
  * The inside of a report, shared by the files of this folder only. report.c: life, view, stacks;
- * filter.c: which traces pass; sites.c: the flat list; calltree.c: the merged trees.
+ * filter.c: which traces pass; sites.c: the flat list; nodesums.c: sums by tree node; calltree.c:
+ * the merged trees.
+ *
+ * From one view to the next of the same heap only what differs is looked at: report.c finds the
+ * traces whose records differ, and every sum here takes the difference (they are exact, sums.h).
  */
 #ifndef HEAPTOP_REPORT_INTERNAL_H
 #define HEAPTOP_REPORT_INTERNAL_H
@@ -10,53 +14,94 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heap/sums.h"
 #include "report/funcs.h"
+#include "report/nodesums.h"
 #include "report/report.h"
 
-/* Where in a trace its site lies. */
+/* Where in a trace its site lies, and its place in the site's list. */
 struct trace_site {
-	uint32_t node;		/* tree node of the frame */
+	uint32_t node;		/* tree node of the frame; TREE_NONE: there is no such trace */
 	uint32_t i;		/* which function of that frame */
+	bool ends;		/* it is the outermost of the stack */
 	uint32_t func;		/* index of it in funcs */
+	uint32_t next, prev;	/* traces of the same site, index + 1; 0: none */
+};
+
+/* A function that is, or once was, a site. */
+struct site {
+	struct sums sum;	/* of the traces that pass the filter */
+	uint64_t live;		/* bytes, of all its traces */
+	uint32_t func;
+	uint32_t first;		/* list of its traces */
+	uint32_t npass;		/* traces that pass the filter */
+	uint32_t nends;		/* of these, with the site as outermost function */
+	bool place_known;	/* the next three are right (for what passes) */
+	bool inlined;		/* in all of them */
+	const char *file;	/* NULL: unknown, or they differ */
+	uint32_t line;		/* 0: likewise */
 };
 
 struct filter {
 	char *pattern;		/* NULL: none */
 	regex_t regex;
 	bool exclude;
+	bool *match;		/* by node, for nodes below nmatch */
+	size_t nmatch, match_cap;
 };
 
 struct report {
 	struct funcs funcs;
 	struct view *view;
-	uint64_t generation;	/* of the names, when the view was looked at */
+	uint64_t generation;	/* of the names, when those missing were asked for */
 	uint32_t *node_frame;	/* frame index by node id, for nodes < nnode_frame */
 	size_t nnode_frame, node_frame_cap;
-	struct trace_site *trace_sites;	/* by trace */
-	bool *passes;		/* by trace; NULL: all do */
 	struct filter filter;
-	struct report_site *sites;
+	struct trace_site *trace_sites;	/* by trace */
+	size_t ntrace_sites, trace_sites_cap;
+	struct site *site_list;
+	size_t nsite_list, site_list_cap;
+	uint32_t root_trace;	/* index + 1 of the trace without frames, 0: none */
+	struct sums total;	/* of what passes */
+	uint32_t npass;
+	struct report_site *sites;	/* rows made of the list */
 	size_t nsites, sites_cap;
 	bool sites_valid;
 	double trend_time;	/* of the view that was last put into the trends */
+	struct node_sums *nodes;	/* of what passes; NULL: not made */
+	unsigned nodes_idle;	/* views since the tree was looked at */
 	struct report_tree *trees[2];
+	uint32_t *of_func;	/* calltree.c: child in the making by function, index + 1 */
+	size_t nof_func;
 	struct report_frame *stack;
 	size_t stack_cap;
 };
 
 /* The resolved frame of a tree node. Valid until the next call. */
 const struct frame *report_node_frame(struct report *r, uint32_t node);
+/* Look at everything anew: another program's view, another filter, other rules. */
+void report_look_again(struct report *r);
 
-static inline bool report_passes(const struct report *r, size_t trace)
+/* Do traces of this node pass the filter? */
+static inline bool report_passes(const struct report *r, uint32_t node)
 {
-	return !r->passes || r->passes[trace];
+	return !r->filter.pattern || r->filter.match[node] != r->filter.exclude;
 }
 
 void filter_deinit(struct filter *filter);
-/* Compute r->passes for the view. */
-void filter_apply(struct report *r);
+/* Judge the nodes that are new since the last call, or since filter.nmatch was set to 0. */
+void filter_take_nodes(struct report *r);
 
-void sites_reset(struct report *r);
+/* All sites without traces; their trends stay. */
+void sites_clear(struct report *r);
+/* A trace came, went (with the record it had), or changed by `diff` and `live` bytes. */
+void sites_put(struct report *r, uint32_t trace, const struct view_trace *t);
+void sites_take(struct report *r, uint32_t trace, const struct view_trace *t);
+void sites_change(struct report *r, uint32_t trace, const struct sums *diff, uint64_t live);
+/* Names may have come in: find the sites of those traces again that ended at an unknown one. */
+void sites_renamed(struct report *r);
+/* Bring the rows, and with them the sites' places, up to date. */
+void sites_rows(struct report *r);
 /* Another view came: put the sites' live bytes into their trends if a second has gone by. */
 void sites_trend(struct report *r);
 

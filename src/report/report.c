@@ -10,6 +10,8 @@
 #include "report/wrappers.h"
 #include "symbol/names.h"
 
+#define NODES_IDLE_MAX 10	/* views after which sums that nobody looks at are given up */
+
 struct report *report_create(struct names *names, bool wait)
 {
 	struct report *r = xcalloc(1, sizeof(*r));
@@ -31,13 +33,15 @@ void report_destroy(struct report *r)
 	if (!r)
 		return;
 	forget_trees(r);
+	node_sums_destroy(r->nodes);
 	filter_deinit(&r->filter);
 	funcs_deinit(&r->funcs);
 	view_unref(r->view);
 	free(r->node_frame);
 	free(r->trace_sites);
-	free(r->passes);
+	free(r->site_list);
 	free(r->sites);
+	free(r->of_func);
 	free(r->stack);
 	free(r);
 }
@@ -80,70 +84,180 @@ static void take_nodes(struct report *r)
 		r->nnode_frame = view->nnodes;
 }
 
-/*
- * The innermost function that is no wrapper. If there is none (or only what was unknown outside
- * of the wrappers), the innermost one.
- */
-static struct trace_site find_site(struct report *r, uint32_t leaf)
+static void names_round(struct report *r)
 {
-	struct trace_site first = { .node = leaf };
-
-	for (uint32_t node = leaf; ; node = tree_get(r->view->tree, node).parent) {
-		if (node == 0 && leaf != 0)
-			return first;
-		const struct frame *frame = report_node_frame(r, node);
-		if (node == leaf)
-			first.func = frame->funcs[0];
-		for (uint32_t i = 0; i < frame->nfuncs; i++) {
-			const struct func *func = &r->funcs.items[frame->funcs[i]];
-			if (!func->wrapper && !func->pseudo)
-				return (struct trace_site){ node, i, frame->funcs[i] };
-		}
-		if (node == 0)
-			return first;
-	}
+	r->funcs.round++;
+	r->funcs.missing = false;
+	r->generation = r->funcs.names ? names_generation(r->funcs.names) : 0;
 }
 
-static void look_again(struct report *r)
+static void trace_sites_room(struct report *r, size_t n)
+{
+	if (n > r->trace_sites_cap) {
+		r->trace_sites_cap = n + n / 4;
+		r->trace_sites = xreallocarray(r->trace_sites, r->trace_sites_cap,
+					       sizeof(*r->trace_sites));
+	}
+	for (; r->ntrace_sites < n; r->ntrace_sites++)
+		r->trace_sites[r->ntrace_sites].node = TREE_NONE;
+}
+
+static void forget_nodes(struct report *r)
+{
+	node_sums_destroy(r->nodes);
+	r->nodes = NULL;
+}
+
+void report_look_again(struct report *r)
 {
 	const struct view *view = r->view;
 
 	forget_trees(r);
-	sites_reset(r);
-	r->funcs.round++;
-	r->funcs.missing = false;
-	r->generation = r->funcs.names ? names_generation(r->funcs.names) : 0;
+	forget_nodes(r);
+	sites_clear(r);
+	r->ntrace_sites = 0;
+	r->filter.nmatch = 0;
+	if (!view)
+		return;
+	names_round(r);
 	take_nodes(r);
-	r->trace_sites = xreallocarray(r->trace_sites, view->ntraces, sizeof(*r->trace_sites));
+	filter_take_nodes(r);
+	trace_sites_room(r, view->ntraces);
 	for (size_t i = 0; i < view->ntraces; i++)
-		r->trace_sites[i] = find_site(r, view->traces[i].node);
-	filter_apply(r);
+		if (view_trace(view, i))
+			sites_put(r, (uint32_t)i, view_trace(view, i));
+}
+
+static void names_came(struct report *r)
+{
+	/* a filter asked for every name, and any of them may decide what passes */
+	if (r->filter.pattern) {
+		report_look_again(r);
+		return;
+	}
+	forget_trees(r);
+	names_round(r);
+	sites_renamed(r);
+}
+
+static void trace_gone(struct report *r, uint32_t trace, const struct view_trace *was)
+{
+	sites_take(r, trace, was);
+	if (r->nodes && report_passes(r, was->node)) {
+		struct sums diff = { 0 };
+		sums_sub(&diff, &was->s);
+		node_sums_change(r->nodes, was->node, &diff, -1);
+	}
+}
+
+static void trace_come(struct report *r, uint32_t trace, const struct view_trace *now)
+{
+	sites_put(r, trace, now);
+	if (r->nodes && report_passes(r, now->node)) {
+		struct sums diff = { 0 };
+		sums_add(&diff, &now->s);
+		node_sums_link(r->nodes, now->node, trace);
+		node_sums_change(r->nodes, now->node, &diff, 1);
+	}
+}
+
+/* Returns whether it did. */
+static bool trace_changed(struct report *r, uint32_t trace, const struct view_trace *was,
+			  const struct view_trace *now)
+{
+	struct sums diff = { 0 };
+
+	if (!memcmp(&was->s, &now->s, sizeof(was->s)))
+		return false;
+	sums_add(&diff, &now->s);
+	sums_sub(&diff, &was->s);
+	sites_change(r, trace, &diff, now->s.live_bytes - was->s.live_bytes);
+	if (r->nodes && report_passes(r, now->node))
+		node_sums_change(r->nodes, now->node, &diff, 0);
+	return true;
+}
+
+static bool same_chunk(const struct view *a, const struct view *b, size_t chunk)
+{
+	return chunk * VIEW_CHUNK < a->ntraces && a->chunks[chunk] == b->chunks[chunk];
+}
+
+/*
+ * Take over what differs between `old`, which all sums stand for, and the view. A trace may have
+ * gone and its node come back under another index in the same step: first those that go.
+ */
+static void follow(struct report *r, const struct view *old)
+{
+	const struct view *view = r->view;
+	size_t changed = 0;
+	bool come = false;
+
+	forget_trees(r);
+	if (!r->funcs.missing && r->funcs.names)
+		r->generation = names_generation(r->funcs.names);
+	take_nodes(r);
+	filter_take_nodes(r);
+	trace_sites_room(r, view->ntraces);
+	if (r->nodes && ++r->nodes_idle > NODES_IDLE_MAX)
+		forget_nodes(r);
+	if (r->nodes)
+		node_sums_room(r->nodes, view->nnodes);
+	for (size_t i = 0; i < view->ntraces; i++) {
+		if (i % VIEW_CHUNK == 0 && same_chunk(old, view, i / VIEW_CHUNK)) {
+			i += VIEW_CHUNK - 1;
+			continue;
+		}
+		const struct view_trace *was = view_trace(old, i), *now = view_trace(view, i);
+		if (was && now && was->node == now->node) {
+			changed += trace_changed(r, (uint32_t)i, was, now);
+		} else {
+			if (was)
+				trace_gone(r, (uint32_t)i, was);
+			come |= now != NULL;
+		}
+		if (r->nodes && changed > view->ntraces / 4 + 100)
+			r->nodes->stale = true;
+	}
+	for (size_t i = 0; come && i < view->ntraces; i++) {
+		if (i % VIEW_CHUNK == 0 && same_chunk(old, view, i / VIEW_CHUNK)) {
+			i += VIEW_CHUNK - 1;
+			continue;
+		}
+		const struct view_trace *was = view_trace(old, i), *now = view_trace(view, i);
+		if (now && (!was || was->node != now->node))
+			trace_come(r, (uint32_t)i, now);
+	}
+	r->sites_valid = false;
 }
 
 void report_set_view(struct report *r, struct view *view)
 {
-	if (view == r->view) {
-		if (view && report_stale(r))
-			look_again(r);
-		return;
-	}
 	struct view *old = r->view;
-	if (!old || !view || old->tree != view->tree)
-		r->nnode_frame = 0;
-	r->view = view ? view_ref(view) : NULL;
-	view_unref(old);
-	if (!view) {
-		forget_trees(r);
-		sites_reset(r);
+	bool next = old && view && old->tree == view->tree && view->seq > old->seq
+		&& view->ntraces >= old->ntraces;
+
+	if (old && (view == old || next) && report_stale(r))
+		names_came(r);
+	if (view == old)
 		return;
+	r->view = view ? view_ref(view) : NULL;
+	if (next) {
+		follow(r, old);
+	} else {
+		if (!old || !view || old->tree != view->tree)
+			r->nnode_frame = 0;
+		report_look_again(r);
 	}
-	look_again(r);
-	sites_trend(r);
+	view_unref(old);
+	if (view)
+		sites_trend(r);
 }
 
 bool report_trace_passes(struct report *r, size_t trace)
 {
-	return r->view && trace < r->view->ntraces && report_passes(r, trace);
+	const struct view_trace *t = r->view ? view_trace(r->view, trace) : NULL;
+
+	return t && report_passes(r, t->node);
 }
 
 struct err *report_add_wrapper(struct report *r, const char *regex)
@@ -153,8 +267,7 @@ struct err *report_add_wrapper(struct report *r, const char *regex)
 	if (err)
 		return err;
 	funcs_rejudge(&r->funcs);
-	if (r->view)
-		look_again(r);
+	report_look_again(r);
 	return NULL;
 }
 
@@ -164,10 +277,10 @@ const struct report_frame *report_stack(struct report *r, size_t trace, size_t *
 	size_t n = 0;
 
 	*ret_n = *ret_site = 0;
-	if (!r->view || trace >= r->view->ntraces)
+	if (!r->view || !view_trace(r->view, trace))
 		return NULL;
 	const struct trace_site *site = &r->trace_sites[trace];
-	for (uint32_t node = r->view->traces[trace].node; node;
+	for (uint32_t node = view_trace(r->view, trace)->node; node;
 	     node = tree_get(r->view->tree, node).parent) {
 		const struct frame *frame = report_node_frame(r, node);
 		for (uint32_t i = 0; i < frame->nfuncs; i++) {

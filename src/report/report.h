@@ -60,7 +60,7 @@ bool report_stale(const struct report *r);
  * ERR_BAD_INPUT with regerror's text for a malformed one (the old filter stays).
  */
 struct err *report_set_filter(struct report *r, const char *pattern);
-/* Does trace `trace` (index into view->traces) pass the filter? */
+/* Does trace `trace` (index in the view) pass the filter? */
 bool report_trace_passes(struct report *r, size_t trace);
 
 /* ---- sites ---- */
@@ -121,7 +121,7 @@ struct report_frame {
 	uint32_t line;
 	bool inlined, unknown, pseudo;
 };
-/* The frames of trace `trace` (index into view->traces), innermost first, inlines expanded; site_index: which
+/* The frames of trace `trace` (index in the view), innermost first, inlines expanded; site_index: which
  * of them is the site. Array valid until the next call. */
 const struct report_frame *report_stack(struct report *r, size_t trace, size_t *ret_n,
 					size_t *ret_site);

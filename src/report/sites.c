@@ -8,9 +8,165 @@
 
 #define TREND_STEP 0.95		/* seconds between the values of a trend */
 
-void sites_reset(struct report *r)
+/*
+ * The innermost function that is no wrapper. If there is none (or only what was unknown outside
+ * of the wrappers), the innermost one.
+ */
+static struct trace_site find_site(struct report *r, uint32_t leaf)
 {
+	struct trace_site first = { .node = leaf };
+
+	for (uint32_t node = leaf; ; node = tree_get(r->view->tree, node).parent) {
+		if (node == 0 && leaf != 0)
+			return first;
+		const struct frame *frame = report_node_frame(r, node);
+		if (node == leaf)
+			first.func = frame->funcs[0];
+		for (uint32_t i = 0; i < frame->nfuncs; i++) {
+			const struct func *func = &r->funcs.items[frame->funcs[i]];
+			if (!func->wrapper && !func->pseudo)
+				return (struct trace_site){ .node = node, .i = i, .func = frame->funcs[i] };
+		}
+		if (node == 0)
+			return first;
+	}
+}
+
+static struct site *site_of(struct report *r, uint32_t func)
+{
+	struct func *f = &r->funcs.items[func];
+
+	if (!f->site) {
+		VEC_GROW(r->site_list, r->nsite_list, r->site_list_cap);
+		r->site_list[r->nsite_list++] = (struct site){ .func = func };
+		f->site = (uint32_t)r->nsite_list;
+	}
+	return &r->site_list[f->site - 1];
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* One more trace's place: what isn't the same for all is right for none. */
+static void place_add(struct report *r, struct site *site, const struct trace_site *at)
+{
+	const struct frame *frame = report_node_frame(r, at->node);
+	const char *file = frame_file(frame, at->i);
+	uint32_t line = frame_line(frame, at->i);
+
+	if (!site->place_known) {
+		site->place_known = true;
+		site->file = file;
+		site->line = line;
+		site->inlined = frame_inlined(frame, at->i);
+		return;
+	}
+	site->inlined = site->inlined && frame_inlined(frame, at->i);
+	if (!same_text(site->file, file)) {
+		/* a header and the file that includes it */
+		site->file = NULL;
+		site->line = 0;
+	} else if (site->line != line) {
+		site->line = 0;
+	}
+}
+
+void sites_put(struct report *r, uint32_t trace, const struct view_trace *t)
+{
+	struct trace_site *at = &r->trace_sites[trace];
+
+	*at = find_site(r, t->node);
+	at->ends = at->i + 1 >= report_node_frame(r, at->node)->nfuncs
+		&& !tree_get(r->view->tree, at->node).parent;
+	struct site *site = site_of(r, at->func);
+	at->next = site->first;
+	if (at->next)
+		r->trace_sites[at->next - 1].prev = trace + 1;
+	site->first = trace + 1;
+	site->live += t->s.live_bytes;
+	if (!t->node)
+		r->root_trace = trace + 1;
+	if (!report_passes(r, t->node))
+		return;
+	sums_add(&site->sum, &t->s);
+	sums_add(&r->total, &t->s);
+	r->npass++;
+	site->nends += at->ends;
+	if (!site->npass++ || site->place_known)
+		place_add(r, site, at);
+}
+
+void sites_take(struct report *r, uint32_t trace, const struct view_trace *t)
+{
+	struct trace_site *at = &r->trace_sites[trace];
+	struct site *site = site_of(r, at->func);
+
+	if (at->next)
+		r->trace_sites[at->next - 1].prev = at->prev;
+	if (at->prev)
+		r->trace_sites[at->prev - 1].next = at->next;
+	else
+		site->first = at->next;
+	site->live -= t->s.live_bytes;
+	if (!t->node)
+		r->root_trace = 0;
+	if (report_passes(r, t->node)) {
+		sums_sub(&site->sum, &t->s);
+		sums_sub(&r->total, &t->s);
+		r->npass--;
+		site->npass--;
+		site->nends -= at->ends;
+		site->place_known = false;
+	}
+	at->node = TREE_NONE;
+}
+
+void sites_change(struct report *r, uint32_t trace, const struct sums *diff, uint64_t live)
+{
+	struct site *site = site_of(r, r->trace_sites[trace].func);
+
+	site->live += live;
+	if (!report_passes(r, view_trace(r->view, trace)->node))
+		return;
+	sums_merge(&site->sum, diff);
+	sums_merge(&r->total, diff);
+}
+
+void sites_clear(struct report *r)
+{
+	for (size_t i = 0; i < r->nsite_list; i++)
+		r->site_list[i] = (struct site){ .func = r->site_list[i].func };
+	r->total = (struct sums){ 0 };
+	r->npass = 0;
+	r->root_trace = 0;
 	r->sites_valid = false;
+}
+
+/*
+ * The search for a site stops at a frame without a name, so only the traces of such sites can get another
+ * one. They all have the same frame there.
+ */
+void sites_renamed(struct report *r)
+{
+	size_t n = r->nsite_list;
+
+	r->sites_valid = false;
+	for (size_t s = 0; s < n; s++) {
+		uint32_t trace = r->site_list[s].first;
+		if (!trace || !r->funcs.items[r->site_list[s].func].unknown)
+			continue;
+		const struct frame *frame = report_node_frame(r, r->trace_sites[trace - 1].node);
+		if (!frame->name || frame->provisional != r->site_list[s].func + 1)
+			continue;
+		for (uint32_t next; trace; trace = next) {
+			const struct view_trace *t = view_trace(r->view, trace - 1);
+			next = r->trace_sites[trace - 1].next;
+			sites_take(r, trace - 1, t);
+			sites_put(r, trace - 1, t);
+		}
+	}
 }
 
 void sites_trend(struct report *r)
@@ -20,21 +176,15 @@ void sites_trend(struct report *r)
 	if (r->trend_time && view->time < r->trend_time + TREND_STEP)
 		return;
 	r->trend_time = view->time;
-	for (size_t i = 0; i < r->funcs.n; i++)
-		r->funcs.items[i].live = 0;
-	for (size_t i = 0; i < view->ntraces; i++)
-		r->funcs.items[r->trace_sites[i].func].live += view->traces[i].s.live_bytes;
-	for (size_t i = 0; i < view->ntraces; i++) {
-		struct func *func = &r->funcs.items[r->trace_sites[i].func];
-		if (!func->ntrend)
-			func->ntrend = 1;	/* a site from now on: its first value comes below */
-	}
-	for (size_t i = 0; i < r->funcs.n; i++) {
-		struct func *func = &r->funcs.items[i];
-		if (!func->ntrend)
-			continue;
+	for (size_t i = 0; i < r->nsite_list; i++) {
+		const struct site *site = &r->site_list[i];
+		struct func *func = &r->funcs.items[site->func];
 		/* ntrend is one more than the number of values, so that "is a site" has a mark */
-		func->trend[(func->ntrend - 1) % REPORT_TREND] = func->live;
+		if (!func->ntrend && !site->first)
+			continue;
+		if (!func->ntrend)
+			func->ntrend = 1;
+		func->trend[(func->ntrend - 1) % REPORT_TREND] = site->live;
 		func->ntrend++;
 	}
 }
@@ -48,52 +198,33 @@ static void copy_trend(const struct func *func, struct report_site *site)
 		site->trend[k] = func->trend[(n - site->ntrend + k) % REPORT_TREND];
 }
 
-static bool same_text(const char *a, const char *b)
+void sites_rows(struct report *r)
 {
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-static void sites_build(struct report *r)
-{
-	const struct view *view = r->view;
-
-	for (size_t i = 0; i < r->funcs.n; i++)
-		r->funcs.items[i].site = 0;
+	if (r->sites_valid)
+		return;
 	r->nsites = 0;
-	for (size_t i = 0; view && i < view->ntraces; i++) {
-		if (!report_passes(r, i))
+	for (size_t i = 0; i < r->nsite_list; i++) {
+		struct site *site = &r->site_list[i];
+		if (!site->npass)
 			continue;
-		const struct trace_site *at = &r->trace_sites[i];
-		const struct frame *frame = report_node_frame(r, at->node);
-		struct func *func = &r->funcs.items[at->func];
-		const char *file = frame_file(frame, at->i);
-		uint32_t line = frame_line(frame, at->i);
-		if (!func->site) {
-			VEC_GROW(r->sites, r->nsites, r->sites_cap);
-			struct report_site *site = &r->sites[r->nsites++];
-			*site = (struct report_site){
-				.id = func->id,
-				.function = func->function,
-				.file = file,
-				.line = line,
-				.module = func->module,
-				.unknown = func->unknown,
-			};
-			copy_trend(func, site);
-			func->site = (uint32_t)r->nsites;
-		}
-		struct report_site *site = &r->sites[func->site - 1];
-		if (!same_text(site->file, file)) {
-			/* a header and the file that includes it: neither is right for all */
-			site->file = NULL;
-			site->line = 0;
-		} else if (site->line != line) {
-			site->line = 0;
-		}
-		trace_stats_add(&site->s, &view->traces[i].s);
+		for (uint32_t k = site->place_known ? 0 : site->first; k; k = r->trace_sites[k - 1].next)
+			if (report_passes(r, view_trace(r->view, k - 1)->node))
+				place_add(r, site, &r->trace_sites[k - 1]);
+		const struct func *func = &r->funcs.items[site->func];
+		VEC_GROW(r->sites, r->nsites, r->sites_cap);
+		struct report_site *row = &r->sites[r->nsites++];
+		*row = (struct report_site){
+			.id = func->id,
+			.function = func->function,
+			.file = site->file,
+			.line = site->line,
+			.module = func->module,
+			.unknown = func->unknown,
+			.s = sums_get(&site->sum),
+		};
+		row->se = sqrt(row->s.live_var);
+		copy_trend(func, row);
 	}
-	for (size_t i = 0; i < r->nsites; i++)
-		r->sites[i].se = sqrt(r->sites[i].s.live_var);
 	r->sites_valid = true;
 }
 
@@ -119,8 +250,7 @@ const struct report_site *report_sites(struct report *r, enum report_value value
 {
 	struct order order = { value, reverse };
 
-	if (!r->sites_valid)
-		sites_build(r);
+	sites_rows(r);
 	if (r->nsites)
 		qsort_r(r->sites, r->nsites, sizeof(*r->sites), compare_sites, &order);
 	*ret_n = r->nsites;
@@ -129,31 +259,31 @@ const struct report_site *report_sites(struct report *r, enum report_value value
 
 struct trace_stats report_total(struct report *r)
 {
-	struct trace_stats sum = { 0 };
-
-	for (size_t i = 0; r->view && i < r->view->ntraces; i++)
-		if (report_passes(r, i))
-			trace_stats_add(&sum, &r->view->traces[i].s);
-	return sum;
+	return sums_get(&r->total);
 }
 
 size_t report_site_trace(struct report *r, uint64_t site_id)
 {
 	int64_t func = funcs_by_id(&r->funcs, site_id);
-	size_t best = SIZE_MAX;
+	const struct view_trace *best = NULL;
+	size_t ret = SIZE_MAX;
 
-	if (func < 0 || !r->view)
+	if (func < 0 || !r->funcs.items[func].site)
 		return SIZE_MAX;
-	for (size_t i = 0; i < r->view->ntraces; i++) {
-		if (r->trace_sites[i].func != (uint32_t)func || !report_passes(r, i))
+	for (uint32_t k = site_of(r, (uint32_t)func)->first; k; k = r->trace_sites[k - 1].next) {
+		const struct view_trace *t = view_trace(r->view, k - 1);
+		if (!report_passes(r, t->node))
 			continue;
-		const struct trace_stats *s = &r->view->traces[i].s;
-		const struct trace_stats *b = best == SIZE_MAX ? NULL : &r->view->traces[best].s;
-		if (!b || s->live_bytes > b->live_bytes
-		    || (s->live_bytes == b->live_bytes && s->alloc_bytes > b->alloc_bytes))
-			best = i;
+		/* the list's order is no order: among equals the one that was there first */
+		if (!best || t->s.live_bytes > best->s.live_bytes
+		    || (t->s.live_bytes == best->s.live_bytes
+			&& (t->s.alloc_bytes > best->s.alloc_bytes
+			    || (t->s.alloc_bytes == best->s.alloc_bytes && t->node < best->node)))) {
+			best = t;
+			ret = k - 1;
+		}
 	}
-	return best;
+	return ret;
 }
 
 uint64_t report_site_id(struct report *r, uint64_t site_id)

@@ -154,7 +154,7 @@ static void same_numbers(struct view *a, struct names *an, struct view *b, struc
 					&& stack[f].line == other[f].line
 					&& stack[f].inlined == other[f].inlined
 					&& stack[f].pseudo == other[f].pseudo;
-			if (same && !memcmp(&a->traces[i].s, &b->traces[k].s, sizeof(a->traces[i].s)))
+			if (same && !memcmp(&view_trace(a, i)->s, &view_trace(b, k)->s, sizeof(struct trace_stats)))
 				break;
 		}
 		assert_true(k < b->ntraces);

@@ -192,7 +192,7 @@ static void test_sites(void **state)
 	assert_false(report_stale(r));
 
 	size_t trace = report_site_trace(r, site_of(r, "load()")->id);
-	assert_int_equal(view->traces[trace].s.live_bytes, 30);
+	assert_int_equal(view_trace(view, trace)->s.live_bytes, 30);
 	size_t site;
 	const struct report_frame *frames = report_stack(r, trace, &n, &site);
 	assert_int_equal(n, 3);
@@ -438,7 +438,7 @@ static void test_late_names(void **state)
 	assert_int_equal(site_of(r, "late")->s.live_bytes, 3000);
 	assert_int_equal(site_of(r, "late")->line, 0);
 	assert_int_equal(report_site_id(r, b), a);
-	assert_int_equal(second->traces[report_site_trace(r, b)].s.live_bytes, 2000);
+	assert_int_equal(view_trace(second, report_site_trace(r, b))->s.live_bytes, 2000);
 	report_destroy(r);
 	view_unref(view);
 	view_unref(second);
