@@ -20,6 +20,7 @@
 #include "heap/heap.h"
 #include "heap/view.h"
 #include "report/report.h"
+#include "tests/lib/whole.h"
 
 #define DEPTH 30
 #define SITES 300
@@ -89,7 +90,7 @@ static void touch(struct program *p, uint32_t k)
 
 	stack_of(k, addrs);
 	p->addr += 16;
-	heap_alloc(p->heap, p->addr, 100 + k % 1000, 1, p->time, 0, addrs, DEPTH, 0);
+	heap_alloc_whole(p->heap, p->addr, 100 + k % 1000, 1, p->time, 0, addrs, DEPTH, 0);
 	if (random_next() % 2)
 		heap_free(p->heap, p->addr, p->time, 0, false);
 }

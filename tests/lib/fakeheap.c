@@ -8,6 +8,7 @@
 #include "heap/heap.h"
 #include "heap/view.h"
 #include "symbol/names.h"
+#include "tests/lib/whole.h"
 
 enum { APP = 1, LIBC, LIBSTDCXX, LIBPNG, LIBSSL };
 
@@ -160,8 +161,7 @@ static void allocate(struct fakeheap *f, size_t i, uint32_t n, uint32_t keep)
 		uint64_t addr = f->addr += 0x10000;
 		if (!met(f, i, s->size))
 			continue;
-		heap_alloc(f->heap, addr, s->size, f->config.rate, now, 0,
-			   &(struct heap_stack){ addrs, depth, 0, 0 });
+		heap_alloc_whole(f->heap, addr, s->size, f->config.rate, now, 0, addrs, depth, 0);
 		if (b >= keep)
 			heap_free(f->heap, addr, now + 1000, 0, false);
 	}

@@ -17,6 +17,7 @@
 #include "heap/live.h"
 #include "heap/view.h"
 #include "unwind/unwind.h"
+#include "tests/lib/whole.h"
 
 static uint64_t random_state = 7;
 
@@ -24,12 +25,6 @@ static uint32_t random_below(uint32_t n)
 {
 	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)(random_state >> 33) % n;
-}
-
-static void put(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time, uint32_t slot,
-		const uint64_t *addrs, size_t n, int why)
-{
-	heap_alloc(heap, addr, size, rate, time, slot, &(struct heap_stack){ addrs, n, 0, why });
 }
 
 /* ---- live table ---- */
@@ -242,7 +237,7 @@ static void random_run(bool sampled)
 			s->live_samples++;
 			m->total += w.bytes;
 			model_peak(m);
-			put(heap, addr, size, rate, time, thread, addrs, stack_of(k, addrs), 0);
+			heap_alloc_whole(heap, addr, size, rate, time, thread, addrs, stack_of(k, addrs), 0);
 		}
 		if (step % 997 == 0 || step == 59999) {
 			struct view *view = heap_publish(heap, &info, time);
@@ -276,7 +271,7 @@ static void test_back_to_zero(void **state)
 	uint64_t frame = frame_addr(1, 1);
 
 	for (uint32_t i = 0; i < 5000; i++)
-		put(heap, 16 + i * 16, 1 + i % 700, 1000 + i * 7, i, 0, &frame, 1, 0);
+		heap_alloc_whole(heap, 16 + i * 16, 1 + i % 700, 1000 + i * 7, i, 0, &frame, 1, 0);
 	assert_int_equal(heap_live_samples(heap), 5000);
 	assert_true(heap_alloc_calls(heap) >= 5000 && heap_free_calls(heap) == 0);
 	for (uint32_t i = 5000; i-- > 0; )
@@ -299,8 +294,8 @@ static void test_incomplete(void **state)
 	struct view_info info = { 0 };
 	uint64_t addrs[2] = { frame_addr(1, 2), frame_addr(1, 1) };
 
-	put(heap, 16, 8, 1, 0, 0, addrs, 2, UNWIND_END_CUT);
-	put(heap, 32, 8, 1, 0, 0, NULL, 0, 12345);
+	heap_alloc_whole(heap, 16, 8, 1, 0, 0, addrs, 2, UNWIND_END_CUT);
+	heap_alloc_whole(heap, 32, 8, 1, 0, 0, NULL, 0, 12345);
 	struct view *view = heap_publish(heap, &info, 0);
 	assert_int_equal(view->ntraces, 2);
 	uint32_t id = view_trace(view, 0)->node;
@@ -323,7 +318,7 @@ static void test_max_live(void **state)
 	uint64_t frame = frame_addr(1, 1);
 
 	for (uint32_t i = 0; i < 15; i++)
-		put(heap, 16 + i * 16, 8, 1, 0, 0, &frame, 1, 0);
+		heap_alloc_whole(heap, 16 + i * 16, 8, 1, 0, 0, &frame, 1, 0);
 	struct view *view = heap_publish(heap, &info, 0);
 	assert_int_equal(view->info.untracked, 8);
 	assert_int_equal(view->totals.s.live_bytes, 80);
@@ -342,12 +337,12 @@ static void test_merge(void **state)
 
 	/* one long-lived block that must keep its stack */
 	uint64_t keep = frame_addr(2, 0x42);
-	put(heap, 8, 1000, 1, 0, 0, &keep, 1, 0);
+	heap_alloc_whole(heap, 8, 1000, 1, 0, 0, &keep, 1, 0);
 	allocated = live = peak = 1000;
 	for (uint32_t i = 0; i < 3000; i++) {
 		uint64_t frame = frame_addr(1, 0x1000 + i * 8);
 		uint64_t size = 1 + random_below(500);
-		put(heap, 0x1000 + i * 16, size, 1, i, 0, &frame, 1, 0);
+		heap_alloc_whole(heap, 0x1000 + i * 16, size, 1, i, 0, &frame, 1, 0);
 		allocated += size;
 		live += size;
 		if (live > peak)
@@ -391,11 +386,11 @@ static void test_unfree_merged(void **state)
 	struct view_info info = { 0 };
 	uint64_t frame = frame_addr(1, 8);
 
-	put(heap, 16, 100, 1, 0, 0, &frame, 1, 0);
+	heap_alloc_whole(heap, 16, 100, 1, 0, 0, &frame, 1, 0);
 	heap_free(heap, 16, 1, 0, true);
 	for (uint32_t i = 1; i < 17; i++) {
 		frame = frame_addr(1, 8 + i * 8);
-		put(heap, 16 + i * 16, 10, 1, i, 1, &frame, 1, 0);
+		heap_alloc_whole(heap, 16 + i * 16, 10, 1, i, 1, &frame, 1, 0);
 		if (i <= 3)	/* so that merging frees more records than it needs at once */
 			heap_free(heap, 16 + i * 16, i, 1, false);
 	}
@@ -403,7 +398,7 @@ static void test_unfree_merged(void **state)
 	/* as many stacks again, for the records that are left */
 	for (uint32_t i = 17; i < 33; i++) {
 		frame = frame_addr(1, 8 + i * 8);
-		put(heap, 16 + i * 16, 10, 1, i, 1, &frame, 1, 0);
+		heap_alloc_whole(heap, 16 + i * 16, 10, 1, i, 1, &frame, 1, 0);
 	}
 	struct view *view = heap_publish(heap, &info, 100);
 	assert_int_equal(view->totals.s.live_bytes, 390);
@@ -432,7 +427,7 @@ static void test_rates(void **state)
 	/* 10 blocks of 100 bytes a tenth of a second, 4 of them freed; a view a second */
 	for (uint64_t tick = 1; tick <= 100; tick++) {
 		for (int i = 0; i < 10; i++, addr += 16)
-			put(heap, addr, 100, 1, tick * SECOND / 10, 0, &frame, 1, 0);
+			heap_alloc_whole(heap, addr, 100, 1, tick * SECOND / 10, 0, &frame, 1, 0);
 		for (int i = 0; i < 4; i++)
 			heap_free(heap, addr - 160 + (uint64_t)i * 16, tick * SECOND / 10, 0, false);
 		if (tick % 10 == 0) {

@@ -29,6 +29,8 @@
 #include "report/report.h"
 #include "symbol/names.h"
 #include "unwind/unwind.h"
+#include "tests/lib/whole.h"
+#include "tests/lib/whole.h"
 
 /* ---- a program with names ---- */
 
@@ -86,8 +88,8 @@ static struct view *program_view(uint64_t rate)
 	for (uint32_t i = 0; i < 1000; i++) {
 		uint64_t addr = 0x1000 + i % 300 * 16, time = i * 4000000ull;
 		heap_free(heap, 0x1000 + (i * 7) % 300 * 16, time, 0, false);
-		heap_alloc(heap, addr, 10 + i % 97, rate, time, 0, &(struct heap_stack){
-			stacks[i % 5], 3, 0, i % 50 ? UNWIND_END_ROOT : UNWIND_END_NO_CFI });
+		heap_alloc_whole(heap, addr, 10 + i % 97, rate, time, 0, stacks[i % 5], 3,
+				 i % 50 ? UNWIND_END_ROOT : UNWIND_END_NO_CFI);
 	}
 	view_unref(heap_publish(heap, &info, 3000000000ull));
 	struct view *view = heap_publish(heap, &info, 4000000000ull);
@@ -603,7 +605,7 @@ static void test_folded_deep(void **state)
 	uint64_t *addrs = xcalloc(4000, sizeof(*addrs));
 	for (size_t i = 0; i < 4000; i++)
 		addrs[i] = LOAD;
-	heap_alloc(heap, 16, 5, 1, 0, 0, &(struct heap_stack){ addrs, 4000, 0, 0 });
+	heap_alloc_whole(heap, 16, 5, 1, 0, 0, addrs, 4000, 0);
 	struct view *view = heap_publish(heap, &info, 0);
 	struct names *names = program_names();
 	struct report *r = report_create(names, true);

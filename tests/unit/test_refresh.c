@@ -20,6 +20,7 @@
 #include "heap/view.h"
 #include "report/report.h"
 #include "symbol/names.h"
+#include "tests/lib/whole.h"
 
 static uint64_t random_state;
 
@@ -224,7 +225,7 @@ static void run(uint64_t seed, uint32_t max_traces, bool sampled)
 			if (random_below(5) < 2)
 				heap_free(heap, addr, time, 0, false);
 			else
-				heap_alloc(heap, addr, 1 + random_below(900),
+				heap_alloc_whole(heap, addr, 1 + random_below(900),
 					   sampled && random_below(2) ? 700 : 1, time, 0, addrs,
 					   random_below(300) ? depth : 0, (int)(random_below(20) == 0) * 2);
 			time += 100000;
@@ -309,7 +310,7 @@ static void test_other_heap(void **state)
 		struct heap *heap = heaps[round / 3 % 2];
 		for (int k = 0; k < 50; k++) {
 			size_t n = random_stack(addrs, 5);
-			heap_alloc(heap, 16 * (1 + random_below(SLOTS)), 100, 1,
+			heap_alloc_whole(heap, 16 * (1 + random_below(SLOTS)), 100, 1,
 				   (uint64_t)round * 1000000000, 0, addrs, n, 0);
 		}
 		struct view *view = heap_publish(heap, &info, (uint64_t)round * 1000000000);
@@ -340,15 +341,15 @@ static void test_end_merged(void **state)
 	uint64_t addrs[2] = { frame_addr(1, 1), frame_addr(1, 2) };
 
 	memset(&names, 0, sizeof(names));
-	heap_alloc(heap, 16, 10, 1, 0, 0, addrs, 1, 0);
+	heap_alloc_whole(heap, 16, 10, 1, 0, 0, addrs, 1, 0);
 	heap_free(heap, 16, 0, 0, false);
-	heap_alloc(heap, 32, 10, 1, 0, 0, addrs, 2, 0);
+	heap_alloc_whole(heap, 32, 10, 1, 0, 0, addrs, 2, 0);
 	struct view *view = heap_publish(heap, &info, 1000000000);
 	report_set_view(r, view);
 	view_unref(view);
 	for (uint32_t k = 0; k < 20; k++) {
 		addrs[0] = frame_addr(1, 10 + k);
-		heap_alloc(heap, 16, 10, 1, 2000 + k, 0, addrs, 2, 0);
+		heap_alloc_whole(heap, 16, 10, 1, 2000 + k, 0, addrs, 2, 0);
 		heap_free(heap, 16, 2000 + k, 0, false);
 	}
 	view = heap_publish(heap, &info, 2000000000);

@@ -23,6 +23,7 @@
 #include "report/wrappers.h"
 #include "symbol/names.h"
 #include "unwind/unwind.h"
+#include "tests/lib/whole.h"
 
 /* ---- the fake ---- */
 
@@ -127,7 +128,7 @@ static uint64_t next_addr = 16;
 
 static void alloc(struct heap *heap, uint64_t size, int why, size_t n, const uint64_t *addrs)
 {
-	heap_alloc(heap, next_addr, size, 1, 0, 0, &(struct heap_stack){ addrs, n, 0, why });
+	heap_alloc_whole(heap, next_addr, size, 1, 0, 0, addrs, n, why);
 	next_addr += 16;
 }
 #define ALLOC(heap, size, why, ...) do { \
