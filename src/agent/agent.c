@@ -42,7 +42,8 @@
 #define INSIDE_KIND 0xfffull		/* wire_slot.inside, besides the island's page */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
 #define ANSWER_TICKS (1u << 19)	/* about 200 us: how long a rule asked for is waited for */
-#define FREE_MEASURED 8u	/* of so many frees one is timed */
+#define TIMED 7u	/* of so many events one is timed; odd, as allocations and frees alternate */
+#define PREFETCH_BYTES 256	/* some records ahead in the ring */
 
 _Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
 _Static_assert(offsetof(struct wire_island, entry) == 80, "entry-*.S");
@@ -104,7 +105,7 @@ static struct wire_slot *slot_find(struct wire_ctl *ctl, bool claim)
 		if (__atomic_compare_exchange_n(&s->tp, &owner, tp, false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED)) {
 			s->rng = mix(tp ^ ctl->seed);
-			s->ring = COUNT(ctl->slots_used) & (agent_island.nrings - 1);
+			s->ring = wire_ring_of(COUNT(ctl->slots_used), agent_island.nrings);
 			return s;
 		}
 	}
@@ -288,9 +289,9 @@ static bool filter_remove(struct wire_ctl *ctl, uint64_t addr)
 
 /* ---- ring ---- */
 
-/* One try. `limit`: how full the ring may become. */
-static struct wire_head *ring_try(struct wire_ring *ring, unsigned kind, uint64_t size, uint64_t limit,
-				  uint64_t *ret_used)
+/* One try. `own`: no other thread reserves there. `limit`: how full the ring may become. */
+static inline struct wire_head *ring_try(struct wire_ring *ring, bool own, unsigned kind, uint64_t size,
+					 uint64_t limit, uint64_t *ret_used)
 {
 	uint64_t bytes = agent_island.ring_bytes, nonce = agent_island.nonce;
 	uint8_t *data = (uint8_t *)(ring + 1);
@@ -304,8 +305,9 @@ static struct wire_head *ring_try(struct wire_ring *ring, unsigned kind, uint64_
 		*ret_used = used;
 		if (used > limit)
 			return NULL;
-		if (!__atomic_compare_exchange_n(&ring->head, &head, head + pad + size, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (own ? !cpu_swap_own(&ring->head, &head, head + pad + size)
+			: !__atomic_compare_exchange_n(&ring->head, &head, head + pad + size, false,
+						       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		if (pad) {
 			__atomic_store_n((uint64_t *)(data + off), (uint64_t)wire_tag(head, nonce) << 32 |
@@ -315,6 +317,7 @@ static struct wire_head *ring_try(struct wire_ring *ring, unsigned kind, uint64_
 		uint64_t word = (uint64_t)wire_tag(head + pad, nonce) << 32 | kind << WIRE_KIND_SHIFT | size;
 		struct wire_head *h = (struct wire_head *)(data + off);
 		__atomic_store_n(&h->word, word | WIRE_BUSY, __ATOMIC_RELEASE);
+		cpu_prefetch_write(data + ((head + pad + size + PREFETCH_BYTES) & (bytes - 1)));
 		return h;
 	}
 }
@@ -343,12 +346,13 @@ static struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s,
 				      uint64_t limit, unsigned patience, uint64_t *start, uint64_t *ret_used)
 {
 	uint64_t index = s->ring & (agent_island.nrings - 1);
+	bool own = index < wire_own_rings(agent_island.nrings);
 	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
 	struct wire_head *h;
 	uint64_t since = 0;
 
 	for (unsigned tries = 0;; tries++) {
-		h = ring_try(ring, kind, size, limit, ret_used);
+		h = ring_try(ring, own, kind, size, limit, ret_used);
 		if (h)
 			break;
 		if (LOAD(ctl->wait) ? !may_record(ctl, cpu_ticks()) : tries >= patience)
@@ -384,14 +388,15 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 
 /*
  * FREE or UNFREE. False: not recorded, for want of room or because heaptop has gone. One reading of the
- * clock is the event's time and the time to compare with the lease; only some of the frees are
- * timed, for all of them.
+ * clock is the event's time and the time to compare with the lease; only some of the events are
+ * timed, for all of them. It isn't ordered with what comes before, and needn't be: nobody sees
+ * the block free before this instruction has retired.
  */
 static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
 			unsigned flags)
 {
 	uint64_t used, start = 0, recorded = LOAD(s->recorded);
-	bool timed = recorded % FREE_MEASURED == 0;
+	bool timed = recorded % TIMED == 0;
 
 	if (timed)
 		start = cpu_ticks();
@@ -404,7 +409,7 @@ static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr
 			ADD(s->gap, 1);
 		return false;
 	}
-	uint64_t now = h->tsc = cpu_ticks_ordered();
+	uint64_t now = h->tsc = cpu_ticks();
 	h->addr_slot = addr_slot(ctl, s, addr);
 	if (!may_record(ctl, now)) {
 		ring_void(h);
@@ -414,7 +419,7 @@ static bool record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr
 	ring_commit(h, flags);
 	STORE(s->recorded, recorded + 1);
 	if (timed)
-		ADD(s->cycles, own_ticks(cpu_ticks() - start) * FREE_MEASURED);
+		ADD(s->cycles, own_ticks(cpu_ticks() - start) * TIMED);
 	return true;
 }
 
@@ -608,7 +613,7 @@ static NOINLINE struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struc
 	return a;
 }
 
-static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr, uint64_t start)
+static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr)
 {
 	struct wire_slot *s = f->slot;
 	struct wire_walk *w = last_walk(ctl, s);
@@ -616,6 +621,10 @@ static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint
 	struct wire_alloc *a;
 	unsigned flags = 0, more = 0;
 	uint32_t keep, n;
+	uint64_t recorded = LOAD(s->recorded), start = 0;
+
+	if (recorded % TIMED == 0)
+		start = cpu_ticks();
 
 	if (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY)
 		flags |= WIRE_F_REALLOC;
@@ -666,16 +675,23 @@ static void record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint
 		w->n = 0;
 		k.walk.n = k.walk.keep = k.walk.complete = 0;
 	}
-	a->stack = ++w->count << 24 | keep << 12 | n;
 	uint64_t now = a->h.tsc = cpu_ticks_ordered();
+	if (!may_record(ctl, now)) {
+		ring_void(&a->h);
+		filter_remove(ctl, addr);
+		ADD(s->gap, 1);
+		return;
+	}
+	a->stack = ++w->count << 24 | keep << 12 | n;
 	ring_commit(&a->h, flags | k.flags);
 	if (k.walk.complete) {
 		STORE(w->sent, k.walk.seq);
 	} else if (ask && !(ask >> WIRE_PC_BITS)) {
 		agent_ask(rules(), ask);
 	}
-	ADD(s->recorded, 1);
-	ADD(s->cycles, own_ticks(now - start));
+	STORE(s->recorded, recorded + 1);
+	if (recorded % TIMED == 0)
+		ADD(s->cycles, own_ticks(now - start) * TIMED);
 }
 
 /* ---- called by the entries ---- */
@@ -817,11 +833,11 @@ void agent_after(struct agent_frame *f)
 		record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
 	}
 	if (f->flags & AGENT_SAMPLED && addr) {
-		uint64_t now = cpu_ticks();
-		if (may_record(ctl, now)) {
-			record_alloc(ctl, f, addr, now);
-		} else {
+		if (LOAD(ctl->active))
+			record_alloc(ctl, f, addr);
+		else
 			ADD(s->gap, 1);
+		if (!LOAD(ctl->active)) {
 			s->rate = WIRE_RATE_IDLE;
 			f->left = IDLE_BYTES;
 		}

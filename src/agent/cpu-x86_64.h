@@ -28,6 +28,20 @@ static inline uint64_t cpu_ticks_ordered(void)
 	return cpu_ticks();
 }
 
+/* Compare and swap that only signal handlers of this thread may come between. */
+static inline int cpu_swap_own(uint64_t *at, uint64_t *from, uint64_t to)
+{
+	uint8_t ok;
+	__asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(ok), "+m"(*at), "+a"(*from) : "r"(to) : "memory");
+	return ok;
+}
+
+/* The line will be written to: take it from the reader's cache meanwhile. A hint, never a fault. */
+static inline void cpu_prefetch_write(const void *at)
+{
+	__asm__ volatile("prefetchw %0" :: "m"(*(const char *)at));
+}
+
 static inline void cpu_relax(void)
 {
 	__asm__ volatile("pause" ::: "memory");

@@ -238,7 +238,7 @@ static void run(struct collector *c, int sigchld)
 		}
 		if (step != SESSION_IDLE)
 			busy = now;
-		wait_for_something(c, sigchld, step == SESSION_ASKED ? 0
+		wait_for_something(c, sigchld, step == SESSION_AT_ONCE ? 0
 				   : step == SESSION_BUSY ? STEP_BUSY_MS
 				   : now - busy < 1 ? STEP_IDLE_MS : STEP_QUIET_MS);
 	}

@@ -40,6 +40,7 @@
 #define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
 #define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
 #define EXEC_TRIES 3		/* detaching again after an exec came between */
+#define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
 #define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
 
 struct session {
@@ -483,8 +484,8 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 	case TARGET_NOTHING:
 		break;
 	}
-	if (s->taught != taught)
-		return SESSION_ASKED;
+	if (s->taught != taught || n >= AT_ONCE)
+		return SESSION_AT_ONCE;
 	return n || s->starting ? SESSION_BUSY : SESSION_IDLE;
 }
 
@@ -583,7 +584,7 @@ static struct err *see_through(struct session *s, struct err *gone)
 			return err;
 		case SESSION_IDLE:
 		case SESSION_BUSY:
-		case SESSION_ASKED:
+		case SESSION_AT_ONCE:
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		}
 	}

@@ -24,8 +24,8 @@ void session_close(struct session *s);
 enum session_step {
 	SESSION_IDLE,		/* nothing came */
 	SESSION_BUSY,		/* events came: step again soon */
-	SESSION_ASKED,		/* the agent has been told rules; until it has them each event copies its
-				 * stack, and more questions are on their way: step again at once */
+	SESSION_AT_ONCE,	/* step again at once: very many came; or the agent has been told rules, and
+				 * more questions are on their way, each with a copy of the stack */
 	SESSION_ENDED,		/* the program has ended and everything it recorded is in the model */
 	SESSION_BROKEN,		/* *ret_err says why; the target was let go */
 };

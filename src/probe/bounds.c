@@ -130,7 +130,7 @@ struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret
 		if (!tp || tp & 7 || tp <= sp || !target_mapping_at(t, sp, &m) || tp > m.end ||
 		    !strcmp(m.path, "[stack]"))
 			continue;
-		preset_slot(slots, &threads[i], m.start, used++ & (a->nrings - 1));
+		preset_slot(slots, &threads[i], m.start, wire_ring_of(used++, a->nrings));
 	}
 	*ret_used = used;
 	struct err *err = NULL;

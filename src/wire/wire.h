@@ -98,7 +98,7 @@ struct wire_slot {
 	uint64_t dropped;	/* allocations lost to a full ring */
 	uint32_t lost;		/* frees lost to a full ring: blocks that look live until their
 				 * address is used again */
-	uint32_t ring;		/* its ring, given out in turn */
+	uint32_t ring;		/* its ring: wire_ring_of(the number of slots before it) */
 	uint64_t nested;	/* calls passed through because they came from inside a hook */
 	uint64_t gap;		/* samples and frees not recorded: lease over */
 	uint64_t moving;	/* inside realloc: the old block, whose nested free isn't counted */
@@ -328,9 +328,26 @@ struct wire_hook {
  * A ring: producers reserve by CAS on head, write, and commit by storing the record's first
  * word; heaptop consumes in order and moves tail. Positions count bytes and never wrap;
  * position p lies at data[p % ring_bytes]. A record never wraps: a WIRE_PAD record fills the
- * rest of the ring. A slot keeps to one ring; slots get them in turn. Allocations leave the last eighth
+ * rest of the ring. A slot keeps to one ring. Allocations leave the last eighth
  * of a ring to frees: a lost allocation is a smaller sample, a lost free looks like a leak.
  */
+/*
+ * The first slots have a ring each: nobody else reserves there but the thread and its signal handlers, and
+ * so one instruction will do, without a locked one's wait for all stores before it. All later slots share
+ * the last quarter of the rings.
+ */
+static inline uint32_t wire_own_rings(uint32_t nrings)
+{
+	return nrings - (nrings < 4 ? 1 : nrings / 4);
+}
+
+static inline uint32_t wire_ring_of(uint32_t slots_before, uint32_t nrings)
+{
+	uint32_t own = wire_own_rings(nrings);
+
+	return slots_before < own ? slots_before : own + (slots_before - own) % (nrings - own);
+}
+
 struct wire_ring {
 	uint64_t head;
 	uint64_t pad0[7];
