@@ -15,6 +15,7 @@
 #include "probe/placed.h"
 #include "target/target.h"
 
+#define LEASE_EVENTS 256u		/* between looks at the lease while events are handed over */
 /*
  * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
  * microseconds at most, are left for the next round instead.
@@ -72,6 +73,13 @@ static struct err *renew(struct probe *p, struct target *t)
 	return err;
 }
 
+/* Half of it is over. */
+static void keep_lease(struct agent *a, struct target *t)
+{
+	if (a->state && ticks_now() + agent_ticks_per_second(a) > a->lease)
+		err_free(renew(&a->probe, t));
+}
+
 static struct err *set_rate(struct probe *p, struct target *t, uint64_t rate)
 {
 	struct agent *a = agent_of(p);
@@ -116,6 +124,9 @@ static struct err *set_active(struct probe *p, struct target *t, bool active)
 
 struct handing {
 	struct agent *a;
+	struct target *t;
+	uint64_t n;
+	bool last;
 	probe_event_fn fn;
 	void *ctx;
 };
@@ -124,6 +135,9 @@ static void hand_over(void *ctx, const struct probe_event *e)
 {
 	struct handing *g = ctx;
 
+	/* a round on a busy machine may take longer than the lease lasts */
+	if (++g->n % LEASE_EVENTS == 0 && !g->last)
+		keep_lease(g->a, g->t);
 	if (e->kind == WIRE_ALLOC) {
 		bool walked = e->flags & WIRE_F_WALKED;
 
@@ -186,7 +200,7 @@ static bool read_stats(struct agent *a, struct target *t);
 static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
 {
 	struct agent *a = agent_of(p);
-	struct handing g = { a, fn, ctx };
+	struct handing g = { .a = a, .t = t, .last = last, .fn = fn, .ctx = ctx };
 	uint64_t now_ns = agent_clock_ns();
 
 	if (!a->reader)
