@@ -16,11 +16,7 @@
 
 #include <stdbool.h>
 
-#include "agent/cpu-x86_64.h"
-
-#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
-/* For signal handlers: a walk half done must not look like one. */
-#define BARRIER() __asm__ volatile("" ::: "memory")
+#include "agent/inside.h"
 
 #define FROM_NOBODY 0	/* wire_walk_frame.from */
 #define FROM_INNER 1

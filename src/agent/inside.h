@@ -1,0 +1,60 @@
+/*
+ * What the agent's C files share: the way to the control block, access to what other threads and heaptop
+ * see, and two decisions that both recording and the filter need. Only for src/agent/.
+ */
+#ifndef HEAPTOP_AGENT_INSIDE_H
+#define HEAPTOP_AGENT_INSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+/* In the first bytes of the blob, filled in by heaptop. */
+extern const struct wire_island agent_island __attribute__((visibility("hidden")));
+
+static inline struct wire_ctl *control(void)
+{
+	return (struct wire_ctl *)agent_island.ctl;
+}
+
+#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+#define COUNT(x) __atomic_fetch_add(&(x), 1, __ATOMIC_RELAXED)
+/* For counters with one writer: signal handlers may cost a count, never more. */
+#define ADD(x, n) STORE(x, LOAD(x) + (n))
+/* The compiler must not move slot stores across: signal handlers look at them. */
+#define BARRIER() __asm__ volatile("" ::: "memory")
+
+/* So that what only some events need isn't on everybody's stack. */
+#define NOINLINE __attribute__((noinline))
+
+static inline unsigned slot_index(const struct wire_ctl *ctl, const struct wire_slot *s)
+{
+	return (unsigned)(((uint64_t)s - (uint64_t)ctl - WIRE_STATE_SLOTS) / sizeof(*s));
+}
+
+/*
+ * May what happens at `now` be recorded? Past the lease heaptop has died or was stopped: then collection
+ * is switched off here, and nobody asks for the time again.
+ */
+static inline bool may_record(struct wire_ctl *ctl, uint64_t now)
+{
+	if (LOAD(ctl->active) && now < LOAD(ctl->lease))
+		return true;
+	STORE(ctl->active, 0);
+	return false;
+}
+
+/*
+ * Auto: heaptop looks at the rings some tens of times a second, and a program that has just begun to
+ * allocate fast may fill one before that. Rather than lose events, sample more rarely at once.
+ * Every event carries the rate it was drawn with, so the estimates stay unbiased.
+ */
+static inline void raise_rate(struct wire_ctl *ctl, uint64_t least)
+{
+	if (LOAD(ctl->raise) && LOAD(ctl->rate) < least)
+		STORE(ctl->rate, least);
+}
+
+#endif
