@@ -54,7 +54,7 @@ _Static_assert(offsetof(struct wire_ctl, no_slot) % 64 == 0, "counters have a ca
 _Static_assert(WIRE_STATE_FILTER % 64 == 0 && WIRE_STATE_WALKS % 64 == 0, "cache lines");
 _Static_assert(offsetof(struct agent_frame, hook) == 96, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, result) == 104, "entry-*.S");
-_Static_assert(offsetof(struct agent_frame, ip) == 152, "entry-*.S");
+_Static_assert(offsetof(struct agent_frame, ip) == 200, "entry-*.S");
 _Static_assert(sizeof(struct wire_ctl) <= WIRE_STATE_SLOTS, "one page");
 
 /* ---- slots ---- */
@@ -264,15 +264,21 @@ void agent_after(struct agent_frame *f)
 			agent_filter_insert(ctl, f->arg[0]);
 		agent_record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
 	}
-	if (f->flags & AGENT_SAMPLED && addr) {
-		if (LOAD(ctl->active))
-			agent_record_alloc(ctl, f, addr);
-		else
-			ADD(s->gap, 1);
-		if (!LOAD(ctl->active)) {
-			s->rate = WIRE_RATE_IDLE;
-			f->left = IDLE_BYTES;
-		}
+	if (!(f->flags & AGENT_SAMPLED) || !addr)
+		return;
+	if (LOAD(ctl->active))
+		agent_record_alloc(ctl, f, addr);
+	else
+		ADD(s->gap, 1);
+}
+
+void agent_leave(struct agent_frame *f)
+{
+	struct wire_slot *s = f->slot;
+
+	if (f->flags & AGENT_SAMPLED && !LOAD(control()->active)) {
+		s->rate = WIRE_RATE_IDLE;
+		f->left = IDLE_BYTES;
 	}
 	s->moving = 0;
 	BARRIER();

@@ -10,6 +10,7 @@
  *	the original	only if agent_before said so; else the frame is taken down and the
  *			original is jumped to, as if we had not been there
  *	agent_after	with its result
+ *	agent_leave	last
  * or
  *	agent_free	a free is about to be made; the original is jumped to afterwards
  */
@@ -18,6 +19,7 @@
 
 #include <stdint.h>
 
+#include "agent/walk.h"
 #include "wire/wire.h"
 
 enum {
@@ -38,11 +40,13 @@ struct agent_frame {
 	uint64_t rate;		/* the one the sample was drawn with */
 	uint64_t size;
 	uint64_t flags;
+	struct walk walk;	/* agent_after's, here so that it needn't be on the stack once more */
 	uint64_t ip;		/* return address: pushed by the caller */
 };
 
 int agent_before(struct agent_frame *f);
 void agent_after(struct agent_frame *f);
+void agent_leave(struct agent_frame *f);
 void agent_free(struct agent_frame *f);
 
 /* A gap drawn from the exponential distribution of mean `rate` for the random word x. */

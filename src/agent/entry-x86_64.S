@@ -15,7 +15,7 @@
 #define FILTER		(4096 + 4128 * 128)
 #define FRAME_HOOK	96
 #define FRAME_RESULT	104
-#define FRAME_BYTES	152
+#define FRAME_BYTES	200
 
 	.section .island, "a", @progbits
 	.globl	agent_island
@@ -108,6 +108,8 @@ entry_framed:
 	mov	%rax, FRAME_RESULT(%rsp)
 	mov	%rsp, %rdi
 	call	agent_after
+	mov	%rsp, %rdi
+	call	agent_leave
 	movq	$0, -8(%rsp)	/* no word that points here stays behind on the stack: heaptop
 				 * looks for such words to see whether a thread is inside */
 	frame_reload

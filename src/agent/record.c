@@ -25,34 +25,32 @@ static inline uint64_t own_ticks(uint64_t ticks)
 /* ---- ring ---- */
 
 /* One try. `own`: no other thread reserves there. `limit`: how full the ring may become. */
-static inline struct wire_head *ring_try(struct wire_ring *ring, bool own, unsigned kind, uint64_t size,
-					 uint64_t limit, uint64_t *ret_used)
+static inline struct wire_head *ring_try(struct wire_ring *ring, bool own, uint64_t kind_size, uint64_t limit,
+					 uint64_t *ret_used)
 {
-	uint64_t bytes = agent_island.ring_bytes, nonce = agent_island.nonce;
+	uint64_t size = kind_size & WIRE_SIZE_MASK;
 	uint8_t *data = (uint8_t *)(ring + 1);
 	uint64_t head = LOAD(ring->head);
 
 	for (;;) {
-		uint64_t off = head & (bytes - 1);
-		uint64_t pad = size > bytes - off ? bytes - off : 0;
-		uint64_t used = head + pad + size - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		uint64_t bytes = LOAD(agent_island.ring_bytes), off = head & (bytes - 1);
+		uint64_t pad = size > bytes - off ? bytes - off : 0, to = head + pad + size;
 
-		*ret_used = used;
-		if (used > limit)
+		*ret_used = to - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		if (*ret_used > limit)
 			return NULL;
-		if (own ? !cpu_swap_own(&ring->head, &head, head + pad + size)
-			: !__atomic_compare_exchange_n(&ring->head, &head, head + pad + size, false,
-						       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (own ? !cpu_swap_own(&ring->head, &head, to)
+			: !__atomic_compare_exchange_n(&ring->head, &head, to, false, __ATOMIC_ACQ_REL,
+						       __ATOMIC_RELAXED))
 			continue;
-		if (pad) {
-			__atomic_store_n((uint64_t *)(data + off), (uint64_t)wire_tag(head, nonce) << 32 |
-					 pad | WIRE_PAD, __ATOMIC_RELEASE);
-			off = 0;
-		}
-		uint64_t word = (uint64_t)wire_tag(head + pad, nonce) << 32 | kind << WIRE_KIND_SHIFT | size;
-		struct wire_head *h = (struct wire_head *)(data + off);
-		__atomic_store_n(&h->word, word | WIRE_BUSY, __ATOMIC_RELEASE);
-		cpu_prefetch_write(data + ((head + pad + size + PREFETCH_BYTES) & (bytes - 1)));
+		if (pad)
+			__atomic_store_n((uint64_t *)(data + off), (uint64_t)wire_tag(head, LOAD(agent_island.nonce))
+					 << 32 | pad | WIRE_PAD, __ATOMIC_RELEASE);
+		head = to - size;
+		struct wire_head *h = (struct wire_head *)(data + (head & (bytes - 1)));
+		__atomic_store_n(&h->word, (uint64_t)wire_tag(head, LOAD(agent_island.nonce)) << 32 | kind_size |
+				 WIRE_BUSY, __ATOMIC_RELEASE);
+		cpu_prefetch_write(data + ((to + PREFETCH_BYTES) & (bytes - 1)));
 		return h;
 	}
 }
@@ -69,28 +67,33 @@ static void let_others_run(const struct wire_ctl *ctl, unsigned tries)
 static void waited(struct wire_slot *s, uint64_t since, uint64_t *start)
 {
 	since = cpu_ticks() - since;
-	*start += since;
+	if (*start)
+		*start += since;
 	ADD(s->waited, since);
 }
 
 /*
- * Reserve `size` bytes, a multiple of 8, for a record of this kind, waiting for room where that is asked for; NULL: no room.
- * *ret_used: bytes of the ring in use, these included. *start moves on by the time waited.
+ * Reserve `size` bytes, a multiple of 8, for a record of this kind, waiting for room where that is asked
+ * for; NULL: no room. *start moves on by the time waited. Allocations leave the last eighth to frees,
+ * and raise the rate as the ring fills: a quarter full 4K, half 64K, three quarters and more 1M.
  */
-static struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s, unsigned kind, uint64_t size,
-				      uint64_t limit, unsigned patience, uint64_t *start, uint64_t *ret_used)
+static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s, unsigned kind,
+					       uint64_t size, uint64_t *start)
 {
-	uint64_t index = s->ring & (agent_island.nrings - 1);
-	bool own = index < wire_own_rings(agent_island.nrings);
+	uint64_t index = s->ring & (agent_island.nrings - 1), used, since = 0;
 	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
 	struct wire_head *h;
-	uint64_t since = 0;
 
 	for (unsigned tries = 0;; tries++) {
-		h = ring_try(ring, own, kind, size, limit, ret_used);
+		uint64_t bytes = LOAD(agent_island.ring_bytes);
+
+		h = ring_try(ring, index < wire_own_rings(LOAD(agent_island.nrings)),
+			     (uint64_t)kind << WIRE_KIND_SHIFT | size,
+			     kind == WIRE_ALLOC ? bytes - bytes / 8 : bytes, &used);
 		if (h)
 			break;
-		if (LOAD(ctl->wait) ? !may_record(ctl, cpu_ticks()) : tries >= patience)
+		if (LOAD(ctl->wait) ? !may_record(ctl, cpu_ticks())
+				    : tries >= (kind == WIRE_ALLOC ? 0 : FREE_PATIENCE))
 			break;
 		if (!since)
 			since = cpu_ticks();
@@ -98,6 +101,12 @@ static struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s,
 	}
 	if (since)
 		waited(s, since, start);
+	if (kind == WIRE_ALLOC) {
+		uint64_t quarters = used / (LOAD(agent_island.ring_bytes) / 4);
+
+		if (quarters)
+			raise_rate(ctl, 256ull << 4 * (quarters < 3 ? quarters : 3));
+	}
 	return h;
 }
 
@@ -130,13 +139,12 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
 			unsigned flags)
 {
-	uint64_t used, start = 0, recorded = LOAD(s->recorded);
+	uint64_t start = 0, recorded = LOAD(s->recorded);
 	bool timed = recorded % TIMED == 0;
 
 	if (timed)
 		start = cpu_ticks();
-	struct wire_head *h = ring_reserve(ctl, s, kind, sizeof(*h), agent_island.ring_bytes, FREE_PATIENCE,
-					   &start, &used);
+	struct wire_head *h = ring_reserve(ctl, s, kind, sizeof(*h), &start);
 	if (!h) {
 		if (LOAD(ctl->active))
 			ADD(s->lost, 1);
@@ -191,14 +199,6 @@ static NOINLINE uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uin
 	return done & ~7ull;
 }
 
-/* What an event says of the stack: what walk found, and unless that is complete, a copy. */
-struct stack {
-	struct walk walk;	/* the copy starts at walk.sp */
-	uint64_t end;		/* of the stack, 0: unknown. Else it may be read up to there */
-	uint64_t bytes;		/* to copy */
-	unsigned flags;
-};
-
 static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
 {
 	uint64_t end = LOAD(s->stack_hi);
@@ -209,86 +209,9 @@ static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s,
 	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
 }
 
-/* How much of the stack from walk.sp on goes into the event. */
-static void stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, struct stack *k)
-{
-	uint64_t max = LOAD(ctl->max_stack), room, sp = k->walk.sp;
-
-	k->flags = 0;
-	if (max > WIRE_MAX_STACK)
-		max = WIRE_MAX_STACK;
-	if (k->end) {
-		room = k->end - sp;
-	} else {
-		k->flags = WIRE_F_NO_BOUNDS;
-		if (LOAD(ctl->may_syscall)) {
-			/* On a stack of its own a thread has its TCB on top of it. */
-			room = s->tp > sp ? s->tp - sp : max;
-		} else {
-			room = CPU_PAGE - (sp & (CPU_PAGE - 1));
-			k->flags |= WIRE_F_CUT;
-		}
-	}
-	k->bytes = (room < max ? room : max) & ~7ull;
-	if (room > max)
-		k->flags |= WIRE_F_CUT;
-}
-
 static inline struct wire_walk *last_walk(const struct wire_ctl *ctl, const struct wire_slot *s)
 {
 	return (struct wire_walk *)((uint64_t)ctl + WIRE_STATE_WALKS) + slot_index(ctl, s);
-}
-
-static uint64_t *copy_frames(uint64_t *to, const struct wire_walk *w, const struct walk *walk, uint32_t n)
-{
-	const struct wire_walk_frame *f = &w->frame[walk->first];
-
-	for (; n; n--, f--)
-		*to++ = f->pc & ((1ull << WIRE_PC_BITS) - 1);
-	return to;
-}
-
-/* Registers of the frame that the copy of the stack begins with, and the copy. */
-static NOINLINE void copy_stack(const struct wire_ctl *ctl, const struct agent_frame *f,
-				struct wire_copy *c, bool inner, struct stack *k)
-{
-	c->regs.ip = k->walk.pc;
-	c->regs.sp = k->walk.sp;
-	c->regs.saved[0] = k->walk.bp;
-	for (unsigned i = 1; i < CPU_SAVED; i++)
-		c->regs.saved[i] = inner ? f->saved[i] : 0;
-	for (unsigned i = CPU_SAVED; i < 10; i++)
-		c->regs.saved[i] = 0;
-	c->regs.fp = 0;
-	c->regs.lr = 0;
-	if (k->end || !LOAD(ctl->may_syscall)) {
-		cpu_copy_words(c + 1, k->walk.sp, k->bytes / 8);
-	} else {
-		uint64_t got = copy_unknown(ctl, c + 1, k->walk.sp, k->bytes);
-		if (got < k->bytes)
-			k->flags |= WIRE_F_CUT;
-		k->bytes = got;
-	}
-	c->bytes = k->bytes;
-}
-
-/*
- * The walk hasn't been complete: what to copy. That had better start where all saved registers are known,
- * so that heaptop can do any frame. Only if it would leave out the outer part it starts further out.
- */
-static NOINLINE void plan_copy(const struct wire_ctl *ctl, const struct agent_frame *f, struct stack *k)
-{
-	struct walk reached = k->walk;
-
-	k->walk.n = 0;
-	k->walk.pc = f->ip;
-	k->walk.sp = (uint64_t)(f + 1);
-	k->walk.bp = f->saved[0];
-	stack_extent(ctl, f->slot, k);
-	if (k->flags & WIRE_F_CUT && reached.n && reached.pc) {
-		k->walk = reached;
-		stack_extent(ctl, f->slot, k);
-	}
 }
 
 static inline struct wire_rules *rules(void)
@@ -296,47 +219,34 @@ static inline struct wire_rules *rules(void)
 	return (struct wire_rules *)agent_island.rules;
 }
 
-static inline void walk_from(const struct wire_ctl *ctl, const struct agent_frame *f, struct stack *k)
+/* ---- an allocation ---- */
+
+/* Words that only some events have, ahead of the frames. */
+static inline unsigned extra_flags(const struct agent_frame *f)
 {
-	k->walk.pc = f->ip;
-	k->walk.sp = (uint64_t)(f + 1);
-	k->walk.bp = f->saved[0];
-	agent_walk(last_walk(ctl, f->slot), rules(), k->end, &k->walk);
+	return (f->size >= WIRE_LARGE ? WIRE_F_LARGE : 0) | (f->rate > 1 ? WIRE_F_RATE : 0) |
+	       (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY ? WIRE_F_REALLOC : 0);
 }
 
-/*
- * heaptop has been asked for a rule and will answer in a moment: better than to fill the ring with
- * copies, each of which asks the same, is to wait for it; where waiting is allowed.
- */
-static NOINLINE void await_rule(struct wire_ctl *ctl, const struct agent_frame *f, struct stack *k,
-				uint64_t *start)
+static inline uint64_t *put_extra(const struct agent_frame *f, struct wire_alloc *a)
 {
-	uint64_t since = cpu_ticks();
+	uint64_t *to = (uint64_t *)(a + 1);
 
-	for (unsigned tries = 0; k->walk.why == WIRE_RULE_PENDING && !k->walk.complete; tries++) {
-		if (cpu_ticks() - since > ANSWER_TICKS)
-			agent_give_up(rules(), k->walk.pc);
-		else
-			let_others_run(ctl, tries);
-		if (wire_rule_kind(agent_rule(rules(), k->walk.pc)) != WIRE_RULE_PENDING)
-			walk_from(ctl, f, k);
-	}
-	waited(f->slot, since, start);
+	if (f->size >= WIRE_LARGE)
+		*to++ = f->size;
+	if (f->rate > 1)
+		*to++ = f->rate;
+	return to;
 }
 
-/* Room for an event of `size` bytes, and what all of them begin with. NULL: dropped. */
-static NOINLINE struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct agent_frame *f,
-					       uint64_t addr, uint64_t size, uint64_t *start)
+/* Room for an event that has `bytes` of stack to tell, and what all begin with. NULL: dropped. */
+static inline struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr,
+					     uint64_t bytes, uint64_t *start)
 {
 	struct wire_slot *s = f->slot;
-	uint64_t used;
-	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, WIRE_ALLOC, size,
-		agent_island.ring_bytes - agent_island.ring_bytes / 8, 0, start, &used);
 
-	/* a quarter full: 4K, half: 64K, three quarters and more: 1M */
-	uint64_t quarters = used / (agent_island.ring_bytes / 4);
-	if (quarters)
-		raise_rate(ctl, 256ull << 4 * (quarters < 3 ? quarters : 3));
+	bytes += sizeof(struct wire_alloc) + (f->size >= WIRE_LARGE ? 8 : 0) + (f->rate > 1 ? 8 : 0);
+	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, WIRE_ALLOC, bytes, start);
 	if (!a) {
 		ADD(s->dropped, 1);
 		return NULL;
@@ -348,83 +258,209 @@ static NOINLINE struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struc
 	return a;
 }
 
-void agent_record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr)
+/* The record is complete but for its time. False: heaptop has gone, nothing was recorded. */
+static inline bool commit_alloc(struct wire_ctl *ctl, const struct agent_frame *f, struct wire_alloc *a,
+				uint64_t addr, uint32_t keep_n, unsigned flags, uint64_t start)
 {
 	struct wire_slot *s = f->slot;
-	struct wire_walk *w = last_walk(ctl, s);
-	struct stack k = { .end = stack_end(ctl, s, (uint64_t)(f + 1)) };
-	struct wire_alloc *a;
-	unsigned flags = 0, more = 0;
-	uint32_t keep, n;
-	uint64_t recorded = LOAD(s->recorded), start = 0;
+	uint64_t now = a->h.tsc = cpu_ticks_ordered(), recorded = LOAD(s->recorded);
 
-	if (recorded % TIMED == 0)
-		start = cpu_ticks();
-
-	if (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY)
-		flags |= WIRE_F_REALLOC;
-	if (f->size >= WIRE_LARGE)
-		flags |= WIRE_F_LARGE;
-	if (f->rate > 1)
-		flags |= WIRE_F_RATE;
-	if (flags & (WIRE_F_LARGE | WIRE_F_RATE))
-		more = f->size >= WIRE_LARGE && f->rate > 1 ? 16 : 8;
-	if (rules() && k.end) {
-		walk_from(ctl, f, &k);
-		if (!k.walk.complete && k.walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait))
-			await_rule(ctl, f, &k, &start);
-	}
-	/* of the frame without a rule */
-	uint64_t ask = k.walk.why == WIRE_RULE_NONE && k.walk.seq ? k.walk.pc : 0;
-
-	for (;;) {
-		uint64_t size = sizeof(*a) + more;
-
-		keep = k.walk.keep;
-		if (k.walk.complete) {
-			k.flags = WIRE_F_WALKED;
-		} else {
-			plan_copy(ctl, f, &k);
-			size += sizeof(struct wire_copy) + k.bytes;
-			keep = 0;
-		}
-		n = k.walk.n - keep;
-		a = begin_alloc(ctl, f, addr, size + n * 8ull, &start);
-		if (!a)
-			return;
-		uint64_t *to = (uint64_t *)(a + 1);
-		if (flags & WIRE_F_LARGE)
-			*to++ = f->size;
-		if (flags & WIRE_F_RATE)
-			*to++ = f->rate;
-		if (n)
-			to = copy_frames(to, w, &k.walk, n);
-		if (!k.walk.complete)
-			copy_stack(ctl, f, (struct wire_copy *)to, !n, &k);
-		BARRIER();
-		if ((!n && !keep) || LOAD(w->seq) == k.walk.seq)
-			break;
-		/* A signal handler has walked meanwhile: these aren't our frames. */
-		a->h.tsc = cpu_ticks();
-		ring_void(&a->h);
-		w->n = 0;
-		k.walk.n = k.walk.keep = k.walk.complete = 0;
-	}
-	uint64_t now = a->h.tsc = cpu_ticks_ordered();
 	if (!may_record(ctl, now)) {
 		ring_void(&a->h);
 		agent_filter_remove(ctl, addr);
 		ADD(s->gap, 1);
-		return;
+		return false;
 	}
-	a->stack = ++w->count << 24 | keep << 12 | n;
-	ring_commit(&a->h, flags | k.flags);
-	if (k.walk.complete) {
-		STORE(w->sent, k.walk.seq);
-	} else if (ask && !(ask >> WIRE_PC_BITS)) {
-		agent_ask(rules(), ask);
-	}
+	a->stack = ++last_walk(ctl, s)->count << 24 | keep_n;
+	ring_commit(&a->h, flags | extra_flags(f));
 	STORE(s->recorded, recorded + 1);
-	if (recorded % TIMED == 0)
+	if (start)
 		ADD(s->cycles, own_ticks(now - start) * TIMED);
+	return true;
+}
+
+static inline uint64_t *copy_frames(uint64_t *to, const struct wire_walk *w, uint32_t first, uint32_t n)
+{
+	const struct wire_walk_frame *f = &w->frame[first];
+
+	for (; n; n--, f--)
+		*to++ = f->pc & ((1ull << WIRE_PC_BITS) - 1);
+	return to;
+}
+
+/* A signal handler has walked after `walk` did: its frames aren't ours. */
+static inline bool disturbed(struct wire_walk *w, const struct walk *walk)
+{
+	BARRIER();
+	if (LOAD(w->seq) == walk->seq)
+		return false;
+	w->n = 0;
+	return true;
+}
+
+/* Of a complete walk. False: its frames were overwritten, nothing was recorded. */
+static NOINLINE bool record_walked(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr,
+				   uint64_t start)
+{
+	const struct walk *walk = &f->walk;
+	struct wire_walk *w = last_walk(ctl, f->slot);
+	uint32_t n = walk->n - walk->keep;
+	struct wire_alloc *a = begin_alloc(ctl, f, addr, n * 8ull, &start);
+
+	if (!a)
+		return true;
+	copy_frames(put_extra(f, a), w, walk->first, n);
+	if (disturbed(w, walk)) {
+		ring_void(&a->h);
+		return false;
+	}
+	if (commit_alloc(ctl, f, a, addr, walk->keep << WIRE_STACK_BITS | n, WIRE_F_WALKED, start))
+		STORE(w->sent, walk->seq);
+	return true;
+}
+
+/* How much of the stack goes into the event that copies it, from the walk's sp on. */
+struct extent {
+	uint64_t bytes;
+	unsigned flags;
+	bool readable;	/* up to there: the stack's end is known */
+};
+
+static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+{
+	uint64_t max = LOAD(ctl->max_stack), end = stack_end(ctl, s, sp), room;
+	struct extent ret = { .readable = end };
+
+	if (max > WIRE_MAX_STACK)
+		max = WIRE_MAX_STACK;
+	if (end) {
+		room = end - sp;
+	} else {
+		ret.flags = WIRE_F_NO_BOUNDS;
+		if (LOAD(ctl->may_syscall)) {
+			/* On a stack of its own a thread has its TCB on top of it. */
+			room = s->tp > sp ? s->tp - sp : max;
+		} else {
+			room = CPU_PAGE - (sp & (CPU_PAGE - 1));
+			ret.flags |= WIRE_F_CUT;
+		}
+	}
+	ret.bytes = (room < max ? room : max) & ~7ull;
+	if (room > max)
+		ret.flags |= WIRE_F_CUT;
+	return ret;
+}
+
+/*
+ * The copy had better start where all saved registers are known, so that heaptop can do any frame. Only
+ * if it would leave out the outer part it starts further out, where the walk got stuck.
+ */
+static struct extent plan_copy(const struct wire_ctl *ctl, struct agent_frame *f)
+{
+	struct walk *walk = &f->walk;
+	struct extent e = stack_extent(ctl, f->slot, (uint64_t)(f + 1));
+
+	if (e.flags & WIRE_F_CUT && walk->n && walk->pc)
+		return stack_extent(ctl, f->slot, walk->sp);
+	walk->n = 0;
+	walk->pc = f->ip;
+	walk->sp = (uint64_t)(f + 1);
+	walk->bp = f->saved[0];
+	return e;
+}
+
+/* Registers of the frame that the copy of the stack begins with, and the copy. */
+static inline void put_copy(const struct wire_ctl *ctl, const struct agent_frame *f, struct wire_copy *to,
+			    struct extent *e)
+{
+	to->regs.ip = f->walk.pc;
+	to->regs.sp = f->walk.sp;
+	to->regs.saved[0] = f->walk.bp;
+	for (unsigned i = 1; i < CPU_SAVED; i++)
+		to->regs.saved[i] = f->walk.n ? 0 : f->saved[i];
+	for (unsigned i = CPU_SAVED; i < 10; i++)
+		to->regs.saved[i] = 0;
+	to->regs.fp = 0;
+	to->regs.lr = 0;
+	if (e->readable || !LOAD(ctl->may_syscall)) {
+		cpu_copy_words(to + 1, f->walk.sp, e->bytes / 8);
+	} else {
+		uint64_t got = copy_unknown(ctl, to + 1, f->walk.sp, e->bytes);
+		if (got < e->bytes)
+			e->flags |= WIRE_F_CUT;
+		e->bytes = got;
+	}
+	to->bytes = e->bytes;
+}
+
+/* Of a walk that got stuck, or none at all. `ask`: the address whose rule is wanted, 0: none. */
+static NOINLINE void record_copied(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr, uint64_t ask,
+				   uint64_t start)
+{
+	struct wire_walk *w = last_walk(ctl, f->slot);
+	struct wire_alloc *a;
+	struct extent e;
+
+	for (;;) {
+		e = plan_copy(ctl, f);
+		a = begin_alloc(ctl, f, addr, f->walk.n * 8ull + sizeof(struct wire_copy) + e.bytes, &start);
+		if (!a)
+			return;
+		put_copy(ctl, f, (struct wire_copy *)copy_frames(put_extra(f, a), w, f->walk.first, f->walk.n), &e);
+		if (!f->walk.n || !disturbed(w, &f->walk))
+			break;
+		ring_void(&a->h);
+		f->walk.n = 0;
+	}
+	if (commit_alloc(ctl, f, a, addr, f->walk.n, e.flags, start) && ask && !(ask >> WIRE_PC_BITS))
+		agent_ask(rules(), ask);
+}
+
+static inline void walk_from(const struct wire_ctl *ctl, struct agent_frame *f, uint64_t end)
+{
+	f->walk.pc = f->ip;
+	f->walk.sp = (uint64_t)(f + 1);
+	f->walk.bp = f->saved[0];
+	agent_walk(last_walk(ctl, f->slot), rules(), end, &f->walk);
+}
+
+/*
+ * heaptop has been asked for a rule and will answer in a moment: better than to fill the ring with
+ * copies, each of which asks the same, is to wait for it; where waiting is allowed.
+ */
+static NOINLINE uint64_t await_rule(struct wire_ctl *ctl, struct agent_frame *f, uint64_t end, uint64_t start)
+{
+	uint64_t since = cpu_ticks();
+
+	for (unsigned tries = 0; f->walk.why == WIRE_RULE_PENDING; tries++) {
+		if (cpu_ticks() - since > ANSWER_TICKS)
+			agent_give_up(rules(), f->walk.pc);
+		else
+			let_others_run(ctl, tries);
+		if (wire_rule_kind(agent_rule(rules(), f->walk.pc)) != WIRE_RULE_PENDING)
+			walk_from(ctl, f, end);
+	}
+	waited(f->slot, since, &start);
+	return start;
+}
+
+void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr)
+{
+	uint64_t end = stack_end(ctl, f->slot, (uint64_t)(f + 1)), ask = 0;
+	uint64_t start = LOAD(f->slot->recorded) % TIMED ? 0 : cpu_ticks();
+
+	f->walk.n = 0;
+	f->walk.first = 0;
+	if (rules() && end) {
+		walk_from(ctl, f, end);
+		if (f->walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait))
+			start = await_rule(ctl, f, end, start);
+		if (f->walk.complete && record_walked(ctl, f, addr, start))
+			return;
+		if (f->walk.complete)
+			f->walk.n = 0;
+		else if (f->walk.why == WIRE_RULE_NONE)
+			ask = f->walk.pc;
+	}
+	record_copied(ctl, f, addr, ask, start);
 }

@@ -16,6 +16,6 @@ struct wire_slot;
 bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
 		       unsigned flags);
 /* The block at addr, which the call of *f has returned. */
-void agent_record_alloc(struct wire_ctl *ctl, const struct agent_frame *f, uint64_t addr);
+void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr);
 
 #endif

@@ -164,7 +164,7 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 	walk->seq = ++w->seq;
 	walk->complete = 0;
 	walk->keep = 0;
-	walk->why = WIRE_RULE_NONE;
+	walk->why = WIRE_RULE_COPY;
 	walk->first = WIRE_MAX_FRAMES - 1;
 	walk->n = 0;
 	w->n = 0;
@@ -195,7 +195,7 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 			k = -1;		/* no room for both: the last walk gives way */
 		enum wire_rule_kind kind = wire_rule_kind(rule);
 		if (at < 0 || (walk->pc && (!rule || kind >= WIRE_RULE_COPY))) {
-			walk->n = m;
+			walk->n = (uint16_t)m;
 			walk->why = at < 0 ? WIRE_RULE_COPY : kind;
 			return;
 		}
@@ -211,7 +211,7 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 			break;
 		}
 		if (!step(b, rule, walk, &from)) {
-			walk->n = m;
+			walk->n = (uint16_t)m;
 			walk->why = WIRE_RULE_COPY;
 			return;
 		}
@@ -219,10 +219,11 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 	}
 	keep(w, (unsigned)(k + 1), m, needed, from);
 	n = (unsigned)(k + 1) + m;
-	walk->first = n - 1;
-	walk->n = n - w->zero;
-	walk->keep = walk->told && k >= 0 ? (uint32_t)(k + 1) - w->zero : 0;
+	walk->first = (uint16_t)(n - 1);
+	walk->n = (uint16_t)(n - w->zero);
+	walk->keep = (uint16_t)(walk->told && k >= 0 ? (uint32_t)(k + 1) - w->zero : 0);
 	walk->complete = 1;
+	walk->why = WIRE_RULE_END;
 	w->generation = generation;
 	BARRIER();
 	w->n = n;

@@ -13,14 +13,16 @@
 /* How a walk went: `n` return addresses, innermost first at w->frame[first], first - 1, ... */
 struct walk {
 	uint64_t seq;		/* w->seq as long as the frames are those of this walk */
-	uint32_t n;
-	uint32_t first;
-	uint32_t keep;		/* so many of them, the outermost, are those of the walk before; */
-	uint32_t told;		/* and that one's frames were sent: keep is 0 if they weren't */
-	uint32_t complete;	/* else pc, sp, bp are of the next frame, which has no rule: */
-	uint32_t why;		/* enum wire_rule_kind: NONE, PENDING, COPY; or the frame couldn't be read */
+	uint16_t n;
+	uint16_t first;
+	uint16_t keep;		/* so many of them, the outermost, are those of the walk before; */
+	uint8_t told;		/* and that one's frames were sent: keep is 0 if they weren't */
+	uint8_t complete;	/* else pc, sp, bp are of the next frame, which has no rule: */
 	uint64_t pc, sp, bp;
+	uint64_t why;		/* WIRE_RULE_NONE, PENDING, or COPY: no rule to be had, the next word couldn't be
+				 * read, too many frames. WIRE_RULE_END if it is complete */
 };
+_Static_assert(WIRE_MAX_FRAMES <= UINT16_MAX, "counts fit");
 
 /*
  * From the frame pc, sp, bp outwards; the words in [sp, end) are readable. A signal handler that

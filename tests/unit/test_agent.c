@@ -400,6 +400,52 @@ static void test_difference_after_drop(void **unused)
 	assert_int_equal(a->keep, 1);
 }
 
+/* Bytes below the caller's stack pointer that a call of malloc's thunk writes to. */
+static __attribute__((noinline)) size_t depth_of_call(bool bounds)
+{
+	static uint64_t other[1024] __attribute__((aligned(16)));
+	size_t untouched = 0;
+
+	memset(other, 0xa5, sizeof(other));
+	my_slot()->stack_lo = (uint64_t)other;
+	my_slot()->stack_hi = bounds ? (uint64_t)&other[1024] : 0;
+	__asm__ volatile("mov %%rsp, %%rbx\n\tmov %[top], %%rsp\n\tmov $16, %%edi\n\tcall *%[thunk]\n\t"
+			 "mov %%rbx, %%rsp"
+			 :: [top] "r"(&other[1000]), [thunk] "r"(thunk[H_MALLOC])
+			 : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+	while (other[untouched] == 0xa5a5a5a5a5a5a5a5ull)
+		untouched++;
+	return (1000 - untouched) * 8;
+}
+
+/* Programs have small stacks, too: fibers, those of signal handlers. Every way, that of a full filter bucket. */
+static void test_stack_use(void **unused)
+{
+	(void)unused;
+	size_t deepest = 0;
+
+	expect_alloc(h_malloc(8), 8);
+	for (unsigned way = 0; way < 6; way++) {
+		ctl->max_stack = way == 1 ? 64 : 4096;		/* cut: starts where the walk ended */
+		ctl->wait = way == 2;				/* for a rule */
+		ctl->rate = way == 3 ? 4 : 1;
+		for (unsigned i = 0; i < 40; i++) {
+			bump = 0x600000000000 + (uint64_t)(way * 40 + i) * (1u << 18);
+			size_t depth = depth_of_call(way < 5);	/* else copied by a system call */
+			const struct probe_event *e = next_event();
+
+			if (e && way == 4 && !(e->flags & WIRE_F_WALKED))
+				set_rule(e->regs->ip, wire_rule(WIRE_RULE_END, 0, 0));
+			if (depth > deepest)
+				deepest = depth;
+			while (next_event())
+				;
+		}
+	}
+	assert_true(deepest > 208 && deepest < 512);
+	bump = 0x700000000000;
+}
+
 static uint32_t rule_word(uint64_t pc)
 {
 	uint64_t hash = wire_rule_hash(pc), word = rules->words[wire_rule_line(hash) + wire_rule_way(hash)];
@@ -794,7 +840,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_difference_after_drop),
-		T(test_pending), T(test_rate), T(test_rate_change),
+		T(test_pending), T(test_stack_use), T(test_rate), T(test_rate_change),
 		T(test_lease), T(test_ring_full), T(test_wait), T(test_filter_overflow), T(test_filter_full), T(test_tags),
 		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};
