@@ -75,7 +75,8 @@ static void waited(struct wire_slot *s, uint64_t since, uint64_t *start)
 /*
  * Reserve `size` bytes, a multiple of 8, for a record of this kind, waiting for room where that is asked
  * for; NULL: no room. *start moves on by the time waited. Allocations leave the last eighth to frees,
- * and raise the rate as the ring fills: a quarter full 4K, half 64K, three quarters and more 1M.
+ * and raise the rate as the ring fills: half full 4K, five eighths 64K, three quarters and more 1M. A
+ * new call site alone, all of whose first events copy their stacks, mustn't do that.
  */
 static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s, unsigned kind,
 					       uint64_t size, uint64_t *start)
@@ -102,10 +103,10 @@ static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire
 	if (since)
 		waited(s, since, start);
 	if (kind == WIRE_ALLOC) {
-		uint64_t quarters = used / (LOAD(agent_island.ring_bytes) / 4);
+		uint64_t eighths = used / (LOAD(agent_island.ring_bytes) / 8);
 
-		if (quarters)
-			raise_rate(ctl, 256ull << 4 * (quarters < 3 ? quarters : 3));
+		if (eighths >= 4)
+			raise_rate(ctl, 4096ull << 4 * (eighths < 6 ? eighths - 4 : 2));
 	}
 	return h;
 }

@@ -51,7 +51,8 @@
  * isn't written to takes no memory.
  */
 #define NRINGS 32u
-#define RING_BYTES (1u << 20)
+#define RING_BYTES (2u << 20)
+#define ENTRY_WORDS 128	/* of the arguments' pointers: what start-up code looks at */
 #define TSC_LEARN_NS 5000000ull		/* the TSC's rate is learnt over no less */
 
 extern const uint8_t agent_blob[] __attribute__((visibility("hidden")));
@@ -140,6 +141,11 @@ struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_h
 
 	*ret_lo = bounds[0];
 	*ret_hi = bounds[1];
+	/* above it lie arguments and environment: kilobytes that no copy needs */
+	struct proc_stat st;
+	if (!err && proc_stat(target_pid(t), 0, &st) && st.start_stack >= bounds[0] &&
+	    st.start_stack < bounds[1] - ENTRY_WORDS)
+		*ret_hi = (st.start_stack & ~7ull) + ENTRY_WORDS;
 	return err;
 }
 

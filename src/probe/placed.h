@@ -114,7 +114,8 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 struct err *agent_place(struct probe *p, struct target *t);
 uint64_t agent_clock_ns(void);
 uint64_t agent_ticks_per_second(const struct agent *a);
-/* The [stack] mapping; zeroes if there is none. */
+/* The main thread's stack: from the start of its mapping to where the program was entered; zeroes if there
+ * is none. */
 struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi);
 /* Put back the first bytes of every function patched. */
 struct err *agent_restore_text(struct agent *a, struct target *t);

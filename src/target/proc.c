@@ -177,6 +177,8 @@ bool proc_stat(pid_t pid, pid_t tid, struct proc_stat *ret)
 			ret->threads = (uint32_t)strtoul(s, NULL, 10);
 		else if (field == 22)
 			ret->start = strtoull(s, NULL, 10);
+		else if (field == 28)
+			ret->start_stack = strtoull(s, NULL, 10);
 		else if (field == 47)
 			ret->start_brk = strtoull(s, NULL, 10);
 		s += strcspn(s, " ");

@@ -41,7 +41,8 @@ struct proc_stat {
 	uint64_t ticks;		/* user + system time, clock ticks */
 	uint64_t start;		/* start time since boot, clock ticks: tells a reused pid */
 	uint32_t threads;
-	uint64_t start_brk;	/* where the heap begins, 0 if we may not know */
+	uint64_t start_stack;	/* main thread's stack pointer at the program's entry, 0 if we may not know */
+	uint64_t start_brk;	/* where the heap begins, the same */
 };
 bool proc_stat(pid_t pid, pid_t tid, struct proc_stat *ret);
 

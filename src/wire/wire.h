@@ -63,7 +63,7 @@ struct wire_ctl {
 	uint32_t raise;		/* 1: the agent may raise `rate` itself when a ring or the filter
 				 * fills up faster than heaptop looks; heaptop reads it back */
 	uint64_t main_stack_lo;	/* the main thread's stack: lowest mapped byte when last seen, */
-	uint64_t main_stack_hi;	/* and its end */
+	uint64_t main_stack_hi;	/* and where the program was entered, or the mapping's end */
 	uint64_t seed;		/* for the slots' generators */
 	uint64_t owner_start;	/* heaptop's own start time, as in its /proc/PID/stat, and its */
 	uint32_t owner;		/* pid: does somebody still look after this agent? */
