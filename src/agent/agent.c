@@ -54,7 +54,7 @@ _Static_assert(offsetof(struct wire_ctl, no_slot) % 64 == 0, "counters have a ca
 _Static_assert(WIRE_STATE_FILTER % 64 == 0 && WIRE_STATE_WALKS % 64 == 0, "cache lines");
 _Static_assert(offsetof(struct agent_frame, hook) == 96, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, result) == 104, "entry-*.S");
-_Static_assert(offsetof(struct agent_frame, ip) == 200, "entry-*.S");
+_Static_assert(offsetof(struct agent_frame, ip) == AGENT_FRAME_BYTES && AGENT_FRAME_BYTES == 200, "entry-*.S");
 _Static_assert(sizeof(struct wire_ctl) <= WIRE_STATE_SLOTS, "one page");
 
 /* ---- slots ---- */
@@ -64,6 +64,15 @@ static uint64_t mix(uint64_t x)	/* the finaliser of splitmix64 (Steele, Lea, Flo
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
 	return x ^ x >> 31;
+}
+
+/* A slot just claimed; or claimed by what a signal handler has interrupted here. `rng` last: it says so. */
+static struct wire_slot *settle(struct wire_ctl *ctl, struct wire_slot *s, uint64_t tp)
+{
+	STORE(s->ring, wire_ring_of(COUNT(ctl->slots_used), agent_island.nrings));
+	BARRIER();
+	STORE(s->rng, mix(tp ^ ctl->seed));
+	return s;
 }
 
 static struct wire_slot *slot_find(struct wire_ctl *ctl, bool claim)
@@ -76,15 +85,12 @@ static struct wire_slot *slot_find(struct wire_ctl *ctl, bool claim)
 	for (unsigned i = 0; i < WIRE_SLOT_PROBES; i++, s++) {
 		uint64_t owner = LOAD(s->tp);
 		if (owner == tp)
-			return s;
+			return LOAD(s->rng) ? s : settle(ctl, s, tp);
 		if (owner || !claim)
 			continue;
 		if (__atomic_compare_exchange_n(&s->tp, &owner, tp, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
-			s->rng = mix(tp ^ ctl->seed);
-			s->ring = wire_ring_of(COUNT(ctl->slots_used), agent_island.nrings);
-			return s;
-		}
+						__ATOMIC_RELAXED))
+			return settle(ctl, s, tp);
 	}
 	COUNT(ctl->no_slot);
 	return NULL;
@@ -292,11 +298,15 @@ void agent_free(struct agent_frame *f)
 	struct wire_ctl *ctl = control();
 	uint64_t addr = f->arg[0];
 
-	if (!addr || !LOAD(ctl->active))
+	if (!addr || (!LOAD(ctl->active) && (LOAD(ctl->free_all) || !agent_filter_has(ctl, addr))))
 		return;
 	struct wire_slot *s = slot_find(ctl, true);
 	if (!s)
 		return;
+	if (!LOAD(ctl->active)) {
+		ADD(s->gap, 1);
+		return;
+	}
 	if (s->mark && s->moving == addr && mark_lives(ctl, s, (uint64_t)&f->ip)) {
 		ADD(s->nested, 1);	/* realloc lets go of its old block: already recorded */
 		return;

@@ -28,6 +28,9 @@ enum {
 	AGENT_TAGGED = 4,	/* and its tag taken out of the filter */
 };
 
+/* Bytes from a frame's start to the return address at its end. */
+#define AGENT_FRAME_BYTES 200
+
 /* entry-x86_64.S lays it out too; asserted in agent.c. */
 struct agent_frame {
 	uint64_t saved[6];	/* callee-saved registers at entry: wire_regs.saved */

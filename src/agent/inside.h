@@ -40,9 +40,16 @@ static inline unsigned slot_index(const struct wire_ctl *ctl, const struct wire_
  */
 static inline bool may_record(struct wire_ctl *ctl, uint64_t now)
 {
-	if (LOAD(ctl->active) && now < LOAD(ctl->lease))
+	uint64_t lease = LOAD(ctl->lease);
+
+	if (!LOAD(ctl->active))
+		return false;
+	if (now < lease)
 		return true;
-	STORE(ctl->active, 0);
+	/* heaptop writes the lease first: what it has renewed meanwhile must not stay switched off */
+	__atomic_exchange_n(&ctl->active, 0, __ATOMIC_SEQ_CST);
+	if (LOAD(ctl->lease) != lease)
+		STORE(ctl->active, 1);
 	return false;
 }
 

@@ -85,6 +85,9 @@ static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire
 	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
 	struct wire_head *h;
 
+	/* a child forked by a signal handler that interrupted us: its slot and number of the ring are gone */
+	if (!LOAD(ctl->active))
+		return NULL;
 	for (unsigned tries = 0;; tries++) {
 		uint64_t bytes = LOAD(agent_island.ring_bytes);
 
@@ -93,8 +96,8 @@ static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire
 			     kind == WIRE_ALLOC ? bytes - bytes / 8 : bytes, &used);
 		if (h)
 			break;
-		if (LOAD(ctl->wait) ? !may_record(ctl, cpu_ticks())
-				    : tries >= (kind == WIRE_ALLOC ? 0 : FREE_PATIENCE))
+		if (!may_record(ctl, cpu_ticks()) ||
+		    (!LOAD(ctl->wait) && tries >= (kind == WIRE_ALLOC ? 0 : FREE_PATIENCE)))
 			break;
 		if (!since)
 			since = cpu_ticks();
@@ -134,8 +137,8 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 /*
  * FREE or UNFREE. False: not recorded, for want of room or because heaptop has gone. One reading of the
  * clock is the event's time and the time to compare with the lease; only some of the events are
- * timed, for all of them. It isn't ordered with what comes before, and needn't be: nobody sees
- * the block free before this instruction has retired.
+ * timed, for all of them. It is ordered, too: the block may have come from another thread a moment
+ * ago, and the load that found it there may not have happened yet.
  */
 bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
 			unsigned flags)
@@ -153,7 +156,7 @@ bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr,
 			ADD(s->gap, 1);
 		return false;
 	}
-	uint64_t now = h->tsc = cpu_ticks();
+	uint64_t now = h->tsc = cpu_ticks_ordered();
 	h->addr_slot = addr_slot(ctl, s, addr);
 	if (!may_record(ctl, now)) {
 		ring_void(h);
@@ -264,15 +267,22 @@ static inline bool commit_alloc(struct wire_ctl *ctl, const struct agent_frame *
 				uint64_t addr, uint32_t keep_n, unsigned flags, uint64_t start)
 {
 	struct wire_slot *s = f->slot;
+	struct wire_walk *w = last_walk(ctl, s);
+
+	/* From here on a handler's event is later than this one, or has the same number: then nothing builds on it. */
+	STORE(w->sent, flags & WIRE_F_WALKED ? f->walk.seq : 0);
+	BARRIER();
 	uint64_t now = a->h.tsc = cpu_ticks_ordered(), recorded = LOAD(s->recorded);
 
 	if (!may_record(ctl, now)) {
 		ring_void(&a->h);
+		STORE(w->sent, 0);
 		agent_filter_remove(ctl, addr);
 		ADD(s->gap, 1);
 		return false;
 	}
-	a->stack = ++last_walk(ctl, s)->count << 24 | keep_n;
+	a->stack = (f->walk.count + 1) << 24 | keep_n;
+	w->count++;
 	ring_commit(&a->h, flags | extra_flags(f));
 	STORE(s->recorded, recorded + 1);
 	if (start)
@@ -315,8 +325,7 @@ static NOINLINE bool record_walked(struct wire_ctl *ctl, const struct agent_fram
 		ring_void(&a->h);
 		return false;
 	}
-	if (commit_alloc(ctl, f, a, addr, walk->keep << WIRE_STACK_BITS | n, WIRE_F_WALKED, start))
-		STORE(w->sent, walk->seq);
+	commit_alloc(ctl, f, a, addr, walk->keep << WIRE_STACK_BITS | n, WIRE_F_WALKED, start);
 	return true;
 }
 
@@ -324,13 +333,12 @@ static NOINLINE bool record_walked(struct wire_ctl *ctl, const struct agent_fram
 struct extent {
 	uint64_t bytes;
 	unsigned flags;
-	bool readable;	/* up to there: the stack's end is known */
 };
 
 static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
 {
 	uint64_t max = LOAD(ctl->max_stack), end = stack_end(ctl, s, sp), room;
-	struct extent ret = { .readable = end };
+	struct extent ret = { 0 };
 
 	if (max > WIRE_MAX_STACK)
 		max = WIRE_MAX_STACK;
@@ -383,7 +391,9 @@ static inline void put_copy(const struct wire_ctl *ctl, const struct agent_frame
 		to->regs.saved[i] = 0;
 	to->regs.fp = 0;
 	to->regs.lr = 0;
-	if (e->readable || !LOAD(ctl->may_syscall)) {
+	/* The bounds may be those of a thread before this one, whose thread pointer this one has: a walk hardly
+	 * meets what is no longer there, a copy would run into it. */
+	if (!LOAD(ctl->may_syscall)) {
 		cpu_copy_words(to + 1, f->walk.sp, e->bytes / 8);
 	} else {
 		uint64_t got = copy_unknown(ctl, to + 1, f->walk.sp, e->bytes);
@@ -434,6 +444,8 @@ static NOINLINE uint64_t await_rule(struct wire_ctl *ctl, struct agent_frame *f,
 	uint64_t since = cpu_ticks();
 
 	for (unsigned tries = 0; f->walk.why == WIRE_RULE_PENDING; tries++) {
+		if (cpu_ticks() - since > 2 * ANSWER_TICKS)
+			break;		/* somebody has scribbled over the word */
 		if (cpu_ticks() - since > ANSWER_TICKS)
 			agent_give_up(rules(), f->walk.pc);
 		else
@@ -452,6 +464,8 @@ void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t ad
 
 	f->walk.n = 0;
 	f->walk.first = 0;
+	f->walk.count = LOAD(last_walk(ctl, f->slot)->count);	/* before it is known what can be kept */
+	BARRIER();
 	if (rules() && end) {
 		walk_from(ctl, f, end);
 		if (f->walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait))

@@ -19,7 +19,8 @@ struct walk {
 	uint8_t told;		/* and that one's frames were sent: keep is 0 if they weren't */
 	uint8_t complete;	/* else pc, sp, bp are of the next frame, which has no rule: */
 	uint64_t pc, sp, bp;
-	uint64_t why;		/* WIRE_RULE_NONE, PENDING, or COPY: no rule to be had, the next word couldn't be
+	uint32_t count;		/* wire_walk.count when the event began */
+	uint32_t why;		/* WIRE_RULE_NONE, PENDING, or COPY: no rule to be had, the next word couldn't be
 				 * read, too many frames. WIRE_RULE_END if it is complete */
 };
 _Static_assert(WIRE_MAX_FRAMES <= UINT16_MAX, "counts fit");

@@ -54,8 +54,12 @@ void control_measure(struct control *c, const struct control_counts *now, double
 void control_decide(struct control *c, const struct control_counts *now, double ns_per_tick,
 		    uint64_t agent_rate, struct probe *probe, struct target *target)
 {
-	if (!c->on)
+	if (!c->on) {
+		/* a thread may have raised it just when it was told not to */
+		if (agent_rate && agent_rate != c->rate && c->rate)
+			err_free(probe->ops->set_rate(probe, target, c->rate));
 		return;
+	}
 	if (agent_rate && agent_rate != c->rate) {
 		rate_follow(&c->decide, agent_rate);
 		c->rate = agent_rate;

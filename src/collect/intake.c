@@ -13,9 +13,10 @@
 /* Is the stack that this one is told by its difference to the last one of its slot that came? */
 static bool follows(struct intake *in, const struct probe_event *e)
 {
-	bool ret = !e->keep || (uint8_t)(in->seqs[e->slot] + 1) == e->seq;
+	bool ret = !e->keep || (!in->broken[e->slot] && (uint8_t)(in->seqs[e->slot] + 1) == e->seq);
 
 	in->seqs[e->slot] = e->seq;
+	in->broken[e->slot] = !ret;
 	return ret;
 }
 

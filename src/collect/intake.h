@@ -40,6 +40,7 @@ struct intake {
 
 	bool resync;			/* an event was lost that a later one referred to; the owner clears it */
 	uint8_t seqs[WIRE_SLOTS];	/* of the slot's last event with a stack */
+	bool broken[WIRE_SLOTS];	/* and what came before it is unknown */
 	uint64_t pcs[WIRE_MAX_FRAMES * 2];
 	uint64_t addrs[WIRE_MAX_FRAMES * 2];
 };

@@ -61,13 +61,11 @@ static struct err *renew(struct probe *p, struct target *t)
 		return NULL;
 	agent_forget_pending(a);
 	a->lease = now + 2 * agent_ticks_per_second(a);
-	/* An agent that has found the lease over has switched itself off: both in one write. */
-	struct {
-		uint32_t active;
-		uint64_t lease;
-	} __attribute__((packed)) on = { a->active, a->lease };
-	_Static_assert(offsetof(struct wire_ctl, lease) == offsetof(struct wire_ctl, active) + 4, "neighbours");
-	struct err *err = target_write(t, CTL(a, active), &on, sizeof(on));
+	/* An agent that has found the lease over has switched itself off. Each in one store, this one first. */
+	uint32_t active = a->active;
+	struct err *err = target_write(t, CTL(a, lease), &a->lease, sizeof(a->lease));
+	if (!err)
+		err = target_write(t, CTL(a, active), &active, sizeof(active));
 	if (!err && now > old)
 		err = wake_slots(a, t);
 	return err;

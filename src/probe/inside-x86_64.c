@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/err.h"
 #include "target/target.h"
 #include "wire/wire.h"
@@ -12,8 +13,8 @@
 #define STACK_LOOK (256u << 10)	/* bytes of a stack that are looked at */
 #define CHUNK (16u << 10)
 
-/* agent/entry-x86_64.S: below the mark lie the frame and the return address into the agent. */
-#define MARK_TO_RETURN (152 + 8)
+/* Below the mark lie the frame and the return address into the agent. */
+#define MARK_TO_RETURN (AGENT_FRAME_BYTES + 8)
 
 static bool in_ranges(uint64_t addr, const struct code_range *ranges, size_t n)
 {

@@ -34,6 +34,7 @@ struct found {
 	struct target *t;
 	struct pieces islands, states, rings;
 	struct pieces claimed;	/* rings in private memory, as islands name them */
+	bool foreign;		/* by another build: where its threads are can't be told, its memory stays */
 };
 
 static bool add(struct pieces *p, uint64_t start, uint64_t end)
@@ -61,6 +62,7 @@ static void look_island(struct found *f, const struct mapping *m)
 	    head.bytes > m->end - m->start)
 		return;
 	add(&f->islands, m->start, m->start + head.bytes);
+	f->foreign |= head.version != WIRE_VERSION;
 	if (head.rings_bytes && head.rings_bytes <= UINT64_MAX - head.rings &&
 	    !(head.rings % PAGE) && !(head.rings_bytes % PAGE))
 		add(&f->claimed, head.rings, head.rings + head.rings_bytes);
@@ -165,6 +167,8 @@ static bool anybody_inside(const struct found *f)
 	size_t n;
 	const struct target_thread *threads = target_threads(f->t, &n);
 
+	if (f->foreign)
+		return true;
 	for (size_t i = 0; f->islands.n && i < n; i++) {
 		if (inside_ranges(f->t, &threads[i], 0, f->islands.at, f->islands.n))
 			return true;

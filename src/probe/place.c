@@ -52,7 +52,7 @@
  */
 #define NRINGS 32u
 #define RING_BYTES (2u << 20)
-#define ENTRY_WORDS 128	/* of the arguments' pointers: what start-up code looks at */
+#define ENTRY_BYTES 128	/* from there on: what start-up code looks at */
 #define TSC_LEARN_NS 5000000ull		/* the TSC's rate is learnt over no less */
 
 extern const uint8_t agent_blob[] __attribute__((visibility("hidden")));
@@ -144,8 +144,8 @@ struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_h
 	/* above it lie arguments and environment: kilobytes that no copy needs */
 	struct proc_stat st;
 	if (!err && proc_stat(target_pid(t), 0, &st) && st.start_stack >= bounds[0] &&
-	    st.start_stack < bounds[1] - ENTRY_WORDS)
-		*ret_hi = (st.start_stack & ~7ull) + ENTRY_WORDS;
+	    st.start_stack < bounds[1] - ENTRY_BYTES)
+		*ret_hi = (st.start_stack & ~7ull) + ENTRY_BYTES;
 	return err;
 }
 
@@ -561,6 +561,9 @@ struct err *agent_place(struct probe *p, struct target *t)
 	if (a->shared)
 		munmap(a->shared, a->rings_bytes);
 	a->shared = NULL;
+	a->rules = NULL;
+	free(a->taught);
+	a->taught = NULL;
 	free(a->copy);
 	a->copy = NULL;
 	if (undo && undo->code != ERR_GONE)

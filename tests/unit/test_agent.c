@@ -546,7 +546,7 @@ static void test_lease(void **unused)
 	h_malloc(10);
 	h_free(p);
 	expect_nothing();
-	assert_int_equal(my_slot()->gap, 1);
+	assert_int_equal(my_slot()->gap, 2);
 	assert_int_equal(ctl->active, 0);	/* nobody looks at the clock any more */
 	ctl->lease = ~0ull;
 	ctl->active = 1;
@@ -559,6 +559,19 @@ static void test_lease(void **unused)
 	h_calloc(1, 10);
 	h_realloc(p, 1000);
 	expect_nothing();
+}
+
+/* Nobody reads the ring any more, and nobody waits: that must not go on for ever. */
+static void test_lease_full(void **unused)
+{
+	(void)unused;
+	expect_alloc(h_malloc(8), 8);
+	struct wire_ring *r = (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) *
+						    ((struct wire_island *)island)->ring_stride);
+	r->tail -= RING_BYTES;
+	ctl->lease = 1;
+	h_malloc(8);
+	assert_int_equal(ctl->active, 0);
 }
 
 static void test_ring_full(void **unused)
@@ -841,7 +854,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_difference_after_drop),
 		T(test_pending), T(test_stack_use), T(test_rate), T(test_rate_change),
-		T(test_lease), T(test_ring_full), T(test_wait), T(test_filter_overflow), T(test_filter_full), T(test_tags),
+		T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait), T(test_filter_overflow), T(test_filter_full), T(test_tags),
 		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,12 +123,16 @@ static void test_lost(void **state)
 	assert_int_equal(in->ends[UNWIND_END_LOST], 1);
 	assert_stack(3, 1, b);		/* what is known of it, under "incomplete" */
 	in->resync = false;
+	alloc(3, 0x280, 4, 1, 0, NULL);	/* nor can anything build on that one */
+	assert_true(in->resync);
+	assert_int_equal(in->ends[UNWIND_END_LOST], 2);
+	in->resync = false;
 	alloc(3, 0x300, 9, 0, 3, a);	/* a whole one may follow whatever it likes */
 	assert_false(in->resync);
 	assert_stack(3, 3, a);
 	alloc(3, 0x400, 10, 3, 0, NULL);
-	assert_int_equal(in->ends[UNWIND_END_LOST], 1);
-	assert_int_equal(heap_live_samples(in->heap), 4);
+	assert_int_equal(in->ends[UNWIND_END_LOST], 2);
+	assert_int_equal(heap_live_samples(in->heap), 5);
 	/* more than there is, as a hostile target may say */
 	alloc(3, 0x500, 11, 400, 1, b);
 	intake_reset(in);
