@@ -435,9 +435,19 @@ static inline void walk_from(const struct wire_ctl *ctl, struct agent_frame *f, 
 	agent_walk(last_walk(ctl, f->slot), rules(), end, &f->walk);
 }
 
+/* How full is the ring of the slot, bytes? */
+static inline uint64_t ring_used(const struct wire_slot *s)
+{
+	uint64_t index = s->ring & (agent_island.nrings - 1);
+	const struct wire_ring *ring = (const struct wire_ring *)(agent_island.rings +
+								   index * agent_island.ring_stride);
+
+	return LOAD(ring->head) - LOAD(ring->tail);
+}
+
 /*
- * heaptop has been asked for a rule and will answer in a moment: better than to fill the ring with
- * copies, each of which asks the same, is to wait for it; where waiting is allowed.
+ * heaptop has been asked for a rule and will answer in a moment. Once copies begin to fill the ring, each of
+ * which asks the same, it is better to wait for that; where waiting is allowed.
  */
 static NOINLINE uint64_t await_rule(struct wire_ctl *ctl, struct agent_frame *f, uint64_t end, uint64_t start)
 {
@@ -468,7 +478,8 @@ void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t ad
 	BARRIER();
 	if (rules() && end) {
 		walk_from(ctl, f, end);
-		if (f->walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait))
+		if (f->walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait) &&
+		    ring_used(f->slot) > agent_island.ring_bytes / 4)
 			start = await_rule(ctl, f, end, start);
 		if (f->walk.complete && record_walked(ctl, f, addr, start))
 			return;

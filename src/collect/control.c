@@ -1,6 +1,8 @@
 /* The auto rate's loop; see control.h. */
 #include "collect/control.h"
 
+#include <math.h>
+
 #include "base/err.h"
 #include "probe/probe.h"
 
@@ -46,7 +48,8 @@ void control_measure(struct control *c, const struct control_counts *now, double
 		bool enough = s.seconds >= (first ? FIRST_SECONDS : SHOWN_SECONDS) || (first && last);
 		if (!enough || s.cpu <= 0)
 			return;
-		c->overhead = (float)rate_overhead(&s);
+		/* part of it is estimated, and threads that are preempted count too long: never more than all */
+		c->overhead = (float)fmin(rate_overhead(&s), 1);
 	}
 	c->shown = *now;
 }

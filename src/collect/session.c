@@ -38,6 +38,8 @@
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
 #define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
 #define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
+#define START_COST 0.05		/* seconds of its time that may cost it */
+#define START_LOOK 0.01		/* between looks at that */
 #define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
 #define EXEC_TRIES 3		/* detaching again after an exec came between */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
@@ -65,6 +67,7 @@ struct session {
 	double pause_seconds;	/* the target was stopped to get in */
 	double start;		/* hooks were placed, monotonic */
 	bool starting;		/* within START_SECONDS of it, and launched with the auto rate */
+	double start_looked;
 
 	struct target_usage usage;
 	struct probe_stats stats;
@@ -394,6 +397,22 @@ static void measure(struct session *s, double now, bool last)
 			       s->target);
 }
 
+/* The first moments, recorded without loss, are over: after a while, or when they have cost enough. */
+static void see_start_through(struct session *s, double now)
+{
+	if (now - s->start <= START_SECONDS) {
+		if (!s->placed || now - s->start_looked < START_LOOK)
+			return;
+		s->start_looked = now;
+		s->probe->ops->stats(s->probe, s->target, &s->stats);
+		if ((double)(s->stats.cycles + s->stats.waited) * s->clock.ns_per_tick < START_COST * 1e9)
+			return;
+	}
+	s->starting = false;
+	if (s->placed)
+		err_free(s->probe->ops->set_raise(s->probe, s->target, s->control.on));
+}
+
 static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
@@ -407,11 +426,8 @@ static void look_after(struct session *s)
 		err_free(err);
 		s->last_renew = now;
 	}
-	if (s->starting && now - s->start > START_SECONDS) {
-		s->starting = false;
-		if (s->placed)
-			err_free(s->probe->ops->set_raise(s->probe, s->target, s->control.on));
-	}
+	if (s->starting)
+		see_start_through(s, now);
 	/* a quiet target isn't looked at more often than the screen needs */
 	bool busy = s->control.on && s->intake.events != s->usage_events;
 	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))

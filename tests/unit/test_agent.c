@@ -115,6 +115,13 @@ static struct wire_slot *my_slot(void)
 	return NULL;
 }
 
+static struct wire_ring *my_ring(void)
+{
+	uint64_t stride = ((struct wire_island *)island)->ring_stride;
+
+	return (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) * stride);
+}
+
 static const struct wire_walk *slots_walk(void)
 {
 	return (const struct wire_walk *)(state + WIRE_STATE_WALKS) + (my_slot() - slots());
@@ -386,8 +393,7 @@ static void test_difference_after_drop(void **unused)
 	for (unsigned i = 0; i < 2; i++)
 		a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_int_equal(a->keep, 1);
-	struct wire_ring *r = (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) *
-						    ((struct wire_island *)island)->ring_stride);
+	struct wire_ring *r = my_ring();
 	uint64_t tail = r->tail;
 	r->tail -= RING_BYTES;		/* full */
 	framed_call(8, thunk[H_MALLOC]);
@@ -470,10 +476,14 @@ static void test_pending(void **unused)
 	assert_int_equal(my_slot()->waited, 0);		/* unless asked to, it doesn't wait */
 	ctl->wait = 1;
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(my_slot()->waited, 0);		/* nor while there is much room */
+	my_ring()->tail -= RING_BYTES / 4 + 8;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_true(my_slot()->waited > 0);
 	assert_false(a->flags & WIRE_F_WALKED);
 	assert_int_equal(rule_word(regs.ip), WIRE_RULE_COPY);
 	uint64_t waited = my_slot()->waited;
+	my_ring()->tail -= RING_BYTES / 4 + 8;
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_int_equal(my_slot()->waited, waited);
 	set_rule(regs.ip, wire_rule(WIRE_RULE_END, 0, 0));
@@ -566,9 +576,7 @@ static void test_lease_full(void **unused)
 {
 	(void)unused;
 	expect_alloc(h_malloc(8), 8);
-	struct wire_ring *r = (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) *
-						    ((struct wire_island *)island)->ring_stride);
-	r->tail -= RING_BYTES;
+	my_ring()->tail -= RING_BYTES;
 	ctl->lease = 1;
 	h_malloc(8);
 	assert_int_equal(ctl->active, 0);
