@@ -71,10 +71,8 @@ static void on_alloc(struct intake *in, const struct probe_event *e)
 			       heap_last_stack(in->heap, e->slot, in->addrs, ARRAY_SIZE(in->addrs)));
 }
 
-void intake_event(void *ctx, const struct probe_event *e)
+static void take_in(struct intake *in, const struct probe_event *e)
 {
-	struct intake *in = ctx;
-
 	in->events++;
 	switch (e->kind) {
 	case WIRE_ALLOC:
@@ -89,6 +87,28 @@ void intake_event(void *ctx, const struct probe_event *e)
 		break;
 	case WIRE_VOID:
 		break;
+	}
+}
+
+void intake_event(void *ctx, const struct probe_event *e)
+{
+	struct intake *in = ctx;
+
+	heap_ahead(in->heap, e->addr);
+	if (in->nahead == INTAKE_AHEAD) {
+		take_in(in, &in->ahead[in->first]);
+		in->ahead[in->first] = *e;
+		in->first = (in->first + 1) % INTAKE_AHEAD;
+	} else {
+		in->ahead[(in->first + in->nahead++) % INTAKE_AHEAD] = *e;
+	}
+}
+
+void intake_flush(struct intake *in)
+{
+	for (; in->nahead; in->nahead--) {
+		take_in(in, &in->ahead[in->first]);
+		in->first = (in->first + 1) % INTAKE_AHEAD;
 	}
 }
 

@@ -11,14 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe/probe.h"
 #include "unwind/unwind.h"
 #include "wire/wire.h"
 
 struct frames;
 struct heap;
-struct probe_event;
 struct recorder;
 struct ticks_clock;
+
+/* In a large heap most of an event's time goes into waiting for its block's entry in the live table. */
+#define INTAKE_AHEAD 16u	/* a power of two */
 
 struct intake {
 	/* borrowed, set by the owner */
@@ -38,6 +41,10 @@ struct intake {
 	uint64_t events, allocs;
 	uint64_t stacks_complete, ends[UNWIND_END_COUNT];
 
+	/* events that came last, oldest first: their blocks are being fetched into the cache */
+	struct probe_event ahead[INTAKE_AHEAD];
+	unsigned first, nahead;
+
 	bool resync;			/* an event was lost that a later one referred to; the owner clears it */
 	uint8_t seqs[WIRE_SLOTS];	/* of the slot's last event with a stack */
 	bool broken[WIRE_SLOTS];	/* and what came before it is unknown */
@@ -48,7 +55,9 @@ struct intake {
 /* Another program image: counters begin again. The borrowed stay. */
 void intake_reset(struct intake *in);
 
-/* A probe_event_fn; ctx is the struct intake. */
+/* A probe_event_fn; ctx is the struct intake. Its work is done INTAKE_AHEAD events later, */
 void intake_event(void *ctx, const struct probe_event *e);
+/* or now: after every drain. */
+void intake_flush(struct intake *in);
 
 #endif

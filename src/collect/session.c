@@ -150,6 +150,7 @@ static size_t drain(struct session *s, bool last)
 		return 0;
 	double began = thread_cpu();
 	size_t n = s->probe->ops->drain(s->probe, s->target, last, intake_event, &s->intake);
+	intake_flush(&s->intake);
 	if (s->intake.resync)
 		s->probe->ops->resync(s->probe);
 	s->intake.resync = false;

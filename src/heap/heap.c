@@ -146,6 +146,11 @@ static uint32_t node_of_stack(struct heap *heap, const struct heap_stack *stack,
 	return node_of(heap, path, keep, stack->addrs, n);
 }
 
+void heap_ahead(const struct heap *heap, uint64_t addr)
+{
+	live_ahead(&heap->live, addr);
+}
+
 size_t heap_last_stack(const struct heap *heap, uint32_t slot, uint64_t *ret, size_t max)
 {
 	const struct tree_path *path = &heap->paths[path_of(slot)];

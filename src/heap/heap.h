@@ -30,12 +30,12 @@ struct heap_config {
 /*
  * The ceiling: HEAP_MAX_TRACES traces of 216 bytes (113 MB) and 136 in the newest view (71 MB; views
  * share these, so that each further one that is held costs what changed since, and half a byte a trace),
- * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 3/4
+ * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 5/8
  * full (512 MB). When the traces are used up, those without live blocks that were idle longest are merged
  * into one, FRAME_MERGED; if there are none, new stacks go there at once.
  */
 #define HEAP_MAX_TRACES (1u << 19)
-#define HEAP_MAX_LIVE (12u << 20)
+#define HEAP_MAX_LIVE (10u << 20)
 #define HEAP_NODES_PER_TRACE 16u
 
 struct heap *heap_create(const struct heap_config *config);
@@ -58,6 +58,9 @@ struct heap_stack {
  */
 void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
 		uint32_t slot, const struct heap_stack *stack);
+
+/* An event of the block at addr is about to come: fetch what isn't in the cache. */
+void heap_ahead(const struct heap *heap, uint64_t addr);
 
 /* The frames of the slot's last stack, innermost first, at most max; without what isn't known. */
 size_t heap_last_stack(const struct heap *heap, uint32_t slot, uint64_t *ret, size_t max);

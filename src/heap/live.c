@@ -27,6 +27,11 @@ void live_deinit(struct live *live)
 	*live = (struct live){ 0 };
 }
 
+void live_ahead(const struct live *live, uint64_t addr)
+{
+	__builtin_prefetch(&live->blocks[home_of(live, addr)], 1);
+}
+
 struct live_block *live_find(struct live *live, uint64_t addr)
 {
 	if (!addr)
@@ -63,7 +68,7 @@ bool live_put(struct live *live, const struct live_block *block)
 {
 	if (live->count >= live->max)
 		return false;
-	if (live->count >= live->nslots / 4 * 3)
+	if (live->count >= live->nslots / 8 * 5)
 		grow(live);
 	place(live, block);
 	live->count++;

@@ -1,8 +1,9 @@
 /*
  * The live table: address -> the tracked block there. Open addressing with linear probing, 32
- * bytes an entry, at most 3/4 full; an entry is removed by shifting its followers back, so there are no
+ * bytes an entry, at most 5/8 full (that an address isn't there takes four looks then; at 3/4 it would be
+ * more than eight); an entry is removed by shifting its followers back, so there are no
  * tombstones and a table that once was full is as quick as a new one. Grows by doubling, up to
- * `max` blocks (44 to 85 bytes a block while it grows). The collector thread.
+ * `max` blocks (51 to 102 bytes a block while it grows). The collector thread.
  */
 #ifndef HEAPTOP_HEAP_LIVE_H
 #define HEAPTOP_HEAP_LIVE_H
@@ -29,6 +30,9 @@ struct live {
 
 void live_init(struct live *live, size_t max);
 void live_deinit(struct live *live);
+
+/* It will soon be looked for: what isn't in the cache is fetched meanwhile. */
+void live_ahead(const struct live *live, uint64_t addr);
 
 /* The block at addr or NULL; valid until the next put or remove. */
 struct live_block *live_find(struct live *live, uint64_t addr);

@@ -187,6 +187,7 @@ static double run(uint32_t live, unsigned nthreads, uint64_t wanted)
 			for (unsigned i = 0; i < MAX_RINGS; i++)
 				ring_reader_read(reader, i, threads[i].head, data[i]);
 			handed += ring_reader_finish(reader, tsc + 2, intake_event, in);
+			intake_flush(in);
 			spent += cpu() - t;
 		}
 		if (handed != n || ring_reader_bad(reader) || in->ends[UNWIND_END_LOST]) {

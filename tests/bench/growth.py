@@ -7,7 +7,7 @@ measured in the same rounds), its memory the most it ever had less that of such 
 many may take twelve times as much of either, and a quarter of a second or 16 MiB more: what comes with the
 first of anything is no part of how it grows. All of the program's calls must have been counted. heaptop's
 own ceilings (heap/heap.h), which the largest steps come near: 2^19 stacks, beyond which idle ones are
-merged, and 12 M live blocks.
+merged, and 10 M live blocks.
 """
 import collections
 import os

@@ -73,6 +73,7 @@ static void alloc(uint32_t slot, uint64_t addr, uint8_t seq, uint32_t keep, uint
 		.kind = WIRE_ALLOC, .flags = WIRE_F_WALKED, .slot = slot, .tsc = ++tsc, .addr = addr, .size = 10,
 		.rate = 1, .nframes = n, .frames = frames, .keep = keep, .seq = seq,
 	});
+	intake_flush(in);
 }
 
 static void release(uint32_t slot, uint64_t addr)
@@ -150,6 +151,8 @@ static void test_copied(void **state)
 		.kind = WIRE_ALLOC, .slot = 1, .tsc = ++tsc, .addr = 0x100, .size = 10, .rate = 1, .nframes = 1,
 		.frames = a, .regs = &regs, .stack = (const uint8_t *)a, .stack_bytes = 8, .seq = 1,
 	});
+	assert_int_equal(in->allocs, 0);	/* not yet */
+	intake_flush(in);
 	assert_true(taught >= 2 && missed_at == taught);
 	assert_int_equal(in->stacks_complete, 0);
 	assert_int_equal(in->allocs, 1);
