@@ -317,6 +317,6 @@ void agent_free(struct agent_frame *f)
 	 * A lost free leaves its tag: the next free of that address is recorded then, and the
 	 * block is late instead of leaked.
 	 */
-	if (agent_record_free(ctl, s, addr, WIRE_FREE, 0))
+	if (agent_record_free(ctl, s, addr, WIRE_FREE, 0) && !LOAD(ctl->free_all))
 		agent_filter_remove(ctl, addr);
 }
