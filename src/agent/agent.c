@@ -1,7 +1,7 @@
 /*
  * The agent's slow paths: slots, deciding what is sampled, drawing gaps, what a call needs before and
- * after it. Any thread of the target, also from signal handlers: no locks, and nothing that a siglongjmp out of here
- * would leave stuck.
+ * after it. Any thread of the target, also from signal handlers: no locks, and nothing that a siglongjmp
+ * out of here would leave stuck.
  *
  * Sampling. Think of all bytes asked for as one long line, with marks on it that form a Poisson
  * process of mean distance R; a block is sampled if a mark lies on it. The slot holds the

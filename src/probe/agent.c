@@ -1,5 +1,6 @@
 /*
- * The agent back end while the target runs: the lease, the rate, reading the rings, counters. place.c put the agent in, remove.c takes it out.
+ * The agent back end while the target runs: the lease, the rate, reading the rings, counters. place.c put
+ * the agent in, remove.c takes it out.
  */
 #include "probe/probe.h"
 

@@ -1,7 +1,7 @@
 /*
  * Putting the agent in, and the parts of taking it out that undo it. The target is stopped all
- * along. Whatever instant heaptop dies at, the target has whole functions: memory first, jumps last and each in one
- * write; until `active` and a lease are set, hooks pass everything through.
+ * along. Whatever instant heaptop dies at, the target has whole functions: memory first, jumps last and
+ * each in one write; until `active` and a lease are set, hooks pass everything through.
  */
 #include "probe/placed.h"
 

@@ -76,9 +76,10 @@ struct wire_ctl {
 };
 
 /*
- * A thread's slot, found by its thread pointer in an open-addressed table of WIRE_SLOTS
- * (home: wire_slot_hash; linear probing, no further than WIRE_SLOT_PROBES, no wrapping). Claimed by one CAS on tp. Owned by its thread;
- * heaptop reads the counters and writes stack_lo/stack_hi.
+ * A thread's slot, found by its thread pointer in an open-addressed table of WIRE_SLOTS (home:
+ * wire_slot_hash; linear probing, no further than WIRE_SLOT_PROBES, no wrapping). Claimed by one CAS on tp;
+ * rng is set last: a claim is complete then. Owned by its thread; heaptop reads the counters, writes
+ * stack_lo/stack_hi, and makes slots beforehand for threads it finds.
  */
 struct wire_slot {
 	uint64_t tp;		/* thread pointer, 0: unclaimed */
