@@ -92,7 +92,9 @@ struct probe_ops {
 	struct err *(*set_raise)(struct probe *p, struct target *t, bool raise);
 	struct err *(*set_active)(struct probe *p, struct target *t, bool active);
 	/*
-	 * Hand over all events committed before the call, in the order of their TSC (see wire.h).
+	 * Hand over all events committed before the call, in the order of their TSC (see wire.h); but for one
+	 * whose thread was interrupted between stamping and committing it: nothing handed over before
+	 * depends on that.
 	 * `last`: the target has ended or is held: hand over everything. Returns the number.
 	 */
 	size_t (*drain)(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx);

@@ -276,6 +276,17 @@ static void note_head(const struct ring_reader *r, struct ring *ring, uint64_t h
 	ring->noted_ns = r->now_ns;
 }
 
+/*
+ * Only the record that pos is blocked by is unread. It isn't committed yet, so what depends on it hasn't
+ * begun to happen: a thread that was preempted while it recorded holds nobody up.
+ */
+static bool is_last(const struct ring_reader *r, const uint8_t *data, uint64_t pos, uint64_t head)
+{
+	uint64_t word = load_word(r, data, pos);
+
+	return word_is_for(r, word, pos) && word & WIRE_BUSY && record_size(r, word, pos, head) == head - pos;
+}
+
 uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, const uint8_t *data)
 {
 	struct ring *ring = &r->rings[i];
@@ -311,7 +322,7 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 		}
 		pos += size;
 	}
-	if (pos == head)
+	if (pos == head || is_last(r, data, pos, head))
 		ring->safe = r->tsc;
 	else if (pos >= ring->seen_head)
 		ring->safe = ring->seen_tsc;

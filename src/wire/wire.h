@@ -21,7 +21,8 @@
  * reader that takes the TSC, then reads all rings, and handles in TSC order only the events up to
  * that TSC, keeping the others for the next round, never sees a free before its allocation. Where
  * a ring is blocked by a record still busy, what lies behind it was reserved, and hence stamped,
- * after the reader last found the ring's head before that record: it goes only up to then.
+ * after the reader last found the ring's head before that record: it goes only up to then. The busy
+ * record itself is no reason to: nothing depends on it before it is committed.
  */
 #ifndef HEAPTOP_WIRE_WIRE_H
 #define HEAPTOP_WIRE_WIRE_H

@@ -184,6 +184,25 @@ static void test_busy(void **unused)
 	assert_int_equal(ring_reader_abandoned(reader), 0);
 }
 
+/* A thread that was preempted in the middle of a record holds nobody up. */
+static void test_busy_last(void **unused)
+{
+	(void)unused;
+	round_at(10, 0, false);
+	struct wire_head *f = reserve(0, WIRE_FREE, sizeof(*f), WIRE_BUSY);
+	put_free(1, 16, 1);
+	put_free(1, 25, 1);
+	assert_int_equal(round_at(20, SECOND, false), 1);
+	expect(1, 16);
+	put_free(1, 26, 1);
+	assert_int_equal(round_at(30, SECOND, false), 2);
+	f->tsc = 14;
+	f->word &= ~(uint64_t)WIRE_BUSY;
+	assert_int_equal(round_at(40, SECOND, false), 1);
+	expect(1, 14);
+	assert_int_equal(ring_reader_abandoned(reader) + ring_reader_bad(reader), 0);
+}
+
 static void test_abandoned(void **unused)
 {
 	(void)unused;
@@ -344,7 +363,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_order), T(test_wrap), T(test_busy), T(test_abandoned), T(test_abandoned_many),
+		T(test_order), T(test_wrap), T(test_busy), T(test_busy_last), T(test_abandoned), T(test_abandoned_many),
 		T(test_walked), T(test_hostile), T(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
