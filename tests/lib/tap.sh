@@ -27,9 +27,11 @@ tap_pids=()
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/heaptop-test.XXXXXX") || exit 99
 export XDG_CONFIG_HOME=$tmp/config XDG_STATE_HOME=$tmp/state
 
-# Run at the end: everything the test started in the background, and its files.
+# Run at the end: everything the test started in the background, and its files. Not by a background
+# subshell: one that is told to end before it has come to reset its traps would take the test's files.
 tap_cleanup() {
   local status=$? pid
+  [ "$BASHPID" = $$ ] || exit "$status"
   for pid in "${tap_pids[@]}"; do
     kill -KILL "$pid" 2>/dev/null
   done
@@ -116,8 +118,9 @@ finish() {
   watch=$!
   wait "$pid" 2>/dev/null
   status=$?
-  pkill -P "$watch" 2>/dev/null
-  kill "$watch" 2>/dev/null
+  # the watcher first: with its sleep gone it would go on to the kill
+  # shellcheck disable=SC2046 # none, or a number
+  kill "$watch" $(pgrep -P "$watch") 2>/dev/null
   wait "$watch" 2>/dev/null
   return 0
 }

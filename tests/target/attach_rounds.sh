@@ -32,6 +32,7 @@ ok "the program is alive" kill -0 "$checker"
 ok "its text is its files' again" text_intact "$checker"
 like "heaptop checked that itself, and says so" "$(cat "$tmp/err")" identical
 ok "frames had sites" test "$(sites "$tmp/out" site | wc -l)" -gt 0
+[ "$(sites "$tmp/out" site | wc -l)" -gt 0 ] || diag_file "$tmp/out" 40
 
 # ---- kills ----
 died=0
