@@ -104,8 +104,12 @@ static struct err *read_modules(struct session *s, bool *ret_changed)
 	if (!err && changed) {
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
-		if (s->placed)
+		if (s->placed) {
 			s->probe->ops->reteach(s->probe, wire_rule_of, s);
+			/* the same address may be in another module now, as after a plug-in was reloaded: no
+			 * stack may go on from one that was told before */
+			s->probe->ops->resync(s->probe);
+		}
 	}
 	return err;
 }
