@@ -10,7 +10,6 @@
  * missed. Times are the thread's CPU time, medians of interleaved runs.
  */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/modules.h"
+#include "line.h"
 #include "target/impl.h"
 #include "tests/lib/counted.h"
 #include "tests/lib/manymaps.h"
@@ -30,22 +30,10 @@
 #define RUNS 41
 #define LOOK_UPS 2000
 
-static bool missed;
+static int missed;
 
-static void line(const char *name, const char *what, const char *target, bool ok, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
-
-static void line(const char *name, const char *what, const char *target, bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	printf("%s | %s | ", name, what);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf(" | %s | %s\n", target, ok ? "ok" : "MISSED");
-	missed |= !ok;
-}
+/* A line of the table; main returns whether one was missed. */
+#define line(...) (missed |= bench_line(__VA_ARGS__))
 
 /* Of this thread alone: nothing here waits, and who else is running doesn't count. */
 static double now_us(void)
