@@ -8,6 +8,7 @@
  * Inverted a cell is a set of traces with a position on each: the same path of functions leads
  * from their sites out to there. Its total is the sum over those traces; the first level are the sites.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ struct cell {
 	const struct site *site;	/* inverted, first level: whose traces are its places */
 	struct place *places;		/* owned until the children are made */
 	size_t nplaces, places_cap;
+	const struct cell *base;	/* the same path in the base's tree, NULL: isn't there */
 	bool expanded;
 	size_t nchildren;
 	struct cell **children;		/* in the arena */
@@ -38,7 +40,10 @@ struct report_tree {
 	bool inverted;
 	struct arena arena;
 	struct cell *root, *all;
+	struct report_tree *base;	/* of the base's report, NULL: none */
 };
+
+static void expand(struct report_tree *tree, struct cell *cell);
 
 /* Exact sums of a cell in the making (sums.h). */
 struct making_sums {
@@ -251,6 +256,81 @@ static void put_frame_of(struct report_tree *tree, struct cell *parent, struct m
 	child_put(tree, parent, making, (struct place){ .node = node, .i = frame->nfuncs - 1 });
 }
 
+/* ---- against the base ---- */
+
+struct same {
+	uint64_t what;
+	uint32_t i;
+};
+
+static int by_what(const void *pa, const void *pb)
+{
+	const struct same *a = pa, *b = pb;
+
+	return a->what < b->what ? -1 : a->what > b->what;
+}
+
+static struct same *sorted_by_what(struct cell *const *cells, size_t n)
+{
+	struct same *list = xcalloc(n + 1, sizeof(*list));
+
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct same){ funcs_what(cells[i]->pub.function, cells[i]->pub.module), (uint32_t)i };
+	qsort(list, n, sizeof(*list), by_what);
+	return list;
+}
+
+static struct cell *gone_cell(struct report_tree *tree, struct cell *parent, const struct cell *was,
+			      uint64_t what)
+{
+	struct cell *cell = cell_add(tree, parent);
+	uint32_t depth = cell->pub.depth;
+
+	cell->pub = was->pub;
+	cell->pub.depth = depth;
+	cell->pub.key = funcs_mix(parent->pub.key, what);
+	cell->pub.func_key = what;
+	cell->pub.total = cell->pub.self = (struct trace_stats){ 0 };
+	cell->pub.delta = -(int64_t)was->pub.total.live_bytes;
+	cell->pub.gone = true;
+	cell->base = was;
+	return cell;
+}
+
+/* The children, made a moment ago, find theirs among those of the base's cell; those only it has come behind. */
+static void base_children(struct report_tree *tree, struct cell *cell)
+{
+	if (!tree->base)
+		return;
+	struct cell *was = (struct cell *)cell->base;
+	if (was)
+		expand(tree->base, was);
+	size_t n = cell->nchildren, m = was ? was->nchildren : 0, out = n, k = 0;
+	struct same *now = sorted_by_what(cell->children, n);
+	struct same *then = sorted_by_what(was ? was->children : NULL, m);
+	struct cell **all = arena_take(&tree->arena, (n + m + 1) * sizeof(*all));
+
+	for (size_t i = 0; i < n; i++) {
+		struct cell *child = all[now[i].i] = cell->children[now[i].i];
+		for (; k < m && then[k].what < now[i].what; k++)
+			if (was->children[then[k].i]->pub.total.live_bytes)
+				all[out++] = gone_cell(tree, cell, was->children[then[k].i], then[k].what);
+		if (k < m && then[k].what == now[i].what)
+			child->base = was->children[then[k++].i];
+		child->pub.delta = (int64_t)(child->pub.total.live_bytes
+					     - (child->base ? child->base->pub.total.live_bytes : 0));
+		child->pub.has_children = child->pub.has_children
+			|| (child->base && child->base->pub.has_children && child->base->pub.total.live_bytes);
+	}
+	for (; k < m; k++)
+		if (was->children[then[k].i]->pub.total.live_bytes)
+			all[out++] = gone_cell(tree, cell, was->children[then[k].i], then[k].what);
+	cell->children = all;
+	cell->nchildren = out;
+	free(now);
+	free(then);
+}
+
 static void expand(struct report_tree *tree, struct cell *cell)
 {
 	struct report *r = tree->r;
@@ -261,6 +341,7 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	cell->expanded = true;
 	if (tree->inverted && !cell->parent) {
 		expand_sites(tree, cell);
+		base_children(tree, cell);
 		return;
 	}
 	for (uint32_t k = cell->site ? cell->site->first : 0; k; k = r->trace_sites[k - 1].next) {
@@ -295,6 +376,7 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	free(making.cells);
 	free(making.sums);
 	free(making.funcs);
+	base_children(tree, cell);
 	free(cell->places);
 	cell->places = NULL;
 	cell->nplaces = cell->places_cap = 0;
@@ -318,6 +400,11 @@ struct report_tree *report_tree(struct report *r, bool inverted)
 	root->pub.total = report_total(r);
 	uint32_t own = r->root_trace && report_passes(r, 0) ? r->root_trace : 0;
 	root->pub.has_children = r->npass > (own ? 1 : 0);
+	if (r->base.report && (tree->base = report_tree(r->base.report, inverted))) {
+		root->base = tree->base->root;
+		root->pub.delta = (int64_t)(root->pub.total.live_bytes - root->base->pub.total.live_bytes);
+		root->pub.has_children = root->pub.has_children || root->base->pub.has_children;
+	}
 	if (!inverted) {
 		if (!r->nodes)
 			link_nodes(r);
@@ -351,7 +438,7 @@ static int compare_cells(const void *pa, const void *pb, void *arg)
 	const struct report_cell *a = *(const struct report_cell *const *)pa;
 	const struct report_cell *b = *(const struct report_cell *const *)pb;
 	enum report_value value = *(enum report_value *)arg;
-	double va = report_value_of(&a->total, value), vb = report_value_of(&b->total, value);
+	double va = fabs(report_cell_value(a, value)), vb = fabs(report_cell_value(b, value));
 
 	if (va != vb)
 		return va > vb ? -1 : 1;

@@ -17,6 +17,7 @@ void filter_deinit(struct filter *filter)
 	if (filter->pattern)
 		regfree(&filter->regex);
 	free(filter->pattern);
+	free(filter->text);
 	free(filter->match);
 	*filter = (struct filter){ 0 };
 }
@@ -36,6 +37,7 @@ static bool has_capitals(const char *s)
 struct err *report_set_filter(struct report *r, const char *pattern)
 {
 	struct filter filter = { 0 };
+	const char *text = pattern;
 
 	if (pattern && *pattern == '!') {
 		filter.exclude = true;
@@ -45,11 +47,12 @@ struct err *report_set_filter(struct report *r, const char *pattern)
 		int flags = REG_EXTENDED | REG_NOSUB | (has_capitals(pattern) ? 0 : REG_ICASE);
 		int code = regcomp(&filter.regex, pattern, flags);
 		if (code) {
-			char text[256];
-			regerror(code, &filter.regex, text, sizeof(text));
-			return err_new(ERR_BAD_INPUT, "filter '%s': %s", pattern, text);
+			char why[256];
+			regerror(code, &filter.regex, why, sizeof(why));
+			return err_new(ERR_BAD_INPUT, "filter '%s': %s", pattern, why);
 		}
 		filter.pattern = xstrdup(pattern);
+		filter.text = xstrdup(text);
 	}
 	filter_deinit(&r->filter);
 	r->filter = filter;
@@ -58,7 +61,7 @@ struct err *report_set_filter(struct report *r, const char *pattern)
 	for (size_t i = 0; i < r->funcs.nframes; i++)
 		r->funcs.frames[i].match = -1;
 	report_look_again(r);
-	return NULL;
+	return r->base.report ? report_set_filter(r->base.report, text) : NULL;
 }
 
 static bool text_matches(const struct report *r, const char *text)

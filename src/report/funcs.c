@@ -126,12 +126,16 @@ static void slots_grow(struct funcs *funcs)
 	}
 }
 
+uint64_t funcs_what(const char *function, const char *module)
+{
+	return funcs_mix(hash_text(0xcbf29ce484222325ull, module), hash_text(0xcbf29ce484222325ull, function));
+}
+
 /* Strings are kept as they are: they live as long as the names, or in the arena. */
 static uint32_t func_intern(struct funcs *funcs, const char *module, const char *function,
 			    bool unknown, bool pseudo)
 {
-	uint64_t hash = funcs_mix(hash_text(0xcbf29ce484222325ull, module),
-				  hash_text(0xcbf29ce484222325ull, function));
+	uint64_t hash = funcs_what(function, module);
 	size_t i = hash & (funcs->nslots - 1);
 
 	for (; funcs->slots[i]; i = (i + 1) & (funcs->nslots - 1)) {

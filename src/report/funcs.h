@@ -79,6 +79,8 @@ const char *frame_file(const struct frame *frame, uint32_t i);
 uint32_t frame_line(const struct frame *frame, uint32_t i);
 bool frame_inlined(const struct frame *frame, uint32_t i);
 
+/* What a function is: a hash of its module's and its own name. */
+uint64_t funcs_what(const char *function, const char *module);
 /* Function with this id or alias; -1 if there is none. */
 int64_t funcs_by_id(const struct funcs *funcs, uint64_t id);
 /* Judge all functions again: the wrapper rules have changed. */

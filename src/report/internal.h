@@ -43,11 +43,20 @@ struct site {
 };
 
 struct filter {
-	char *pattern;		/* NULL: none */
+	char *text;		/* as given; NULL: none */
+	char *pattern;		/* without the !; NULL: none */
 	regex_t regex;
 	bool exclude;
 	bool *match;		/* by node, for nodes below nmatch */
 	size_t nmatch, match_cap;
+};
+
+/* base.c: what the rows are compared with. */
+struct base {
+	struct report *report;	/* NULL: there is none */
+	struct { uint64_t what; uint32_t row; } *slots;	/* hash of its sites: index + 1 in its rows */
+	size_t nslots;
+	bool *seen;		/* by row: a site of now is that function */
 };
 
 struct report {
@@ -73,6 +82,7 @@ struct report {
 	struct report_tree *trees[2];
 	uint32_t *of_func;	/* calltree.c: child in the making by function, index + 1 */
 	size_t nof_func;
+	struct base base;
 	struct report_frame *stack;
 	size_t stack_cap;
 };
@@ -87,6 +97,9 @@ static inline bool report_passes(const struct report *r, uint32_t node)
 {
 	return !r->filter.pattern || r->filter.match[node] != r->filter.exclude;
 }
+
+/* The trees are made anew when they are looked at again. */
+void report_forget_trees(struct report *r);
 
 void filter_deinit(struct filter *filter);
 /* Judge the nodes that are new since the last call, or since filter.nmatch was set to 0. */
@@ -104,6 +117,10 @@ void sites_renamed(struct report *r);
 void sites_rows(struct report *r);
 /* Another view came: put the sites' live bytes into their trends if a second has gone by. */
 void sites_trend(struct report *r);
+
+void base_deinit(struct base *base);
+/* Fill in the rows' differences to the base, and add those that only the base has. */
+void base_sites(struct report *r);
 
 void report_tree_destroy(struct report_tree *tree);	/* accepts NULL */
 

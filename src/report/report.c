@@ -20,7 +20,7 @@ struct report *report_create(struct names *names, bool wait)
 	return r;
 }
 
-static void forget_trees(struct report *r)
+void report_forget_trees(struct report *r)
 {
 	for (int i = 0; i < 2; i++) {
 		report_tree_destroy(r->trees[i]);
@@ -32,7 +32,8 @@ void report_destroy(struct report *r)
 {
 	if (!r)
 		return;
-	forget_trees(r);
+	report_forget_trees(r);
+	base_deinit(&r->base);
 	node_sums_destroy(r->nodes);
 	filter_deinit(&r->filter);
 	funcs_deinit(&r->funcs);
@@ -58,6 +59,8 @@ const struct view *report_view(const struct report *r)
 
 bool report_stale(const struct report *r)
 {
+	if (r->base.report && report_stale(r->base.report))
+		return true;
 	return r->funcs.missing && names_generation(r->funcs.names) != r->generation;
 }
 
@@ -112,7 +115,7 @@ void report_look_again(struct report *r)
 {
 	const struct view *view = r->view;
 
-	forget_trees(r);
+	report_forget_trees(r);
 	forget_nodes(r);
 	sites_clear(r);
 	r->ntrace_sites = 0;
@@ -135,7 +138,7 @@ static void names_came(struct report *r)
 		report_look_again(r);
 		return;
 	}
-	forget_trees(r);
+	report_forget_trees(r);
 	names_round(r);
 	sites_renamed(r);
 }
@@ -192,7 +195,7 @@ static void follow(struct report *r, const struct view *old)
 	size_t changed = 0;
 	bool come = false;
 
-	forget_trees(r);
+	report_forget_trees(r);
 	if (!r->funcs.missing && r->funcs.names)
 		r->generation = names_generation(r->funcs.names);
 	take_nodes(r);
@@ -236,6 +239,11 @@ void report_set_view(struct report *r, struct view *view)
 	bool next = old && view && old->tree == view->tree && view->seq > old->seq
 		&& view->ntraces >= old->ntraces;
 
+	if (r->base.report && report_stale(r->base.report)) {
+		report_set_view(r->base.report, r->base.report->view);
+		report_forget_trees(r);
+		r->sites_valid = false;
+	}
 	if (old && (view == old || next) && report_stale(r))
 		names_came(r);
 	if (view == old)
@@ -268,7 +276,7 @@ struct err *report_add_wrapper(struct report *r, const char *regex)
 		return err;
 	funcs_rejudge(&r->funcs);
 	report_look_again(r);
-	return NULL;
+	return r->base.report ? report_add_wrapper(r->base.report, regex) : NULL;
 }
 
 const struct report_frame *report_stack(struct report *r, size_t trace, size_t *ret_n,

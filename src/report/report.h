@@ -32,12 +32,14 @@ enum report_value {
 	REPORT_ALLOC_BLOCKS,	/* "allocs" */
 	REPORT_TEMP_BLOCKS,	/* "temp" */
 	REPORT_PEAK_BYTES,	/* "peak": held at the process's peak */
+	REPORT_DELTA_BYTES,	/* "delta": live bytes less those of the base; signed, ordered by size */
 	REPORT_VALUES
 };
 /* Name for the command line ("live"), title for the screen ("live bytes"); -1 / NULL if unknown. */
 const char *report_value_name(enum report_value v);
 const char *report_value_title(enum report_value v);
 int report_value_parse(const char *name);
+/* Of delta, which statistics alone don't have, 0: see report_site_value, report_cell_value. */
 double report_value_of(const struct trace_stats *s, enum report_value v);
 /* Is the value in bytes (else in blocks or calls)? per second? */
 bool report_value_is_bytes(enum report_value v);
@@ -63,6 +65,16 @@ struct err *report_set_filter(struct report *r, const char *pattern);
 /* Does trace `trace` (index in the view) pass the filter? */
 bool report_trace_passes(struct report *r, size_t trace);
 
+/*
+ * Compare with `view` from now on: an earlier view of the same process, or one from a file; `names` are
+ * those of its frames and must outlive the report. NULL: no longer. Rows of both with the same function
+ * (cells: the same path of functions) are the same; those that only the base has live bytes in are there as
+ * well, `gone` and with zeroes.
+ */
+struct err *report_set_base(struct report *r, struct view *view, struct names *names);
+/* NULL: there is none. */
+const struct view *report_base(const struct report *r);
+
 /* ---- sites ---- */
 #define REPORT_TREND 10
 struct report_site {
@@ -76,7 +88,12 @@ struct report_site {
 	double se;		/* standard error of live_bytes, bytes; 0: exact */
 	uint64_t trend[REPORT_TREND];	/* live bytes at the last views about 1 s apart, newest last */
 	uint32_t ntrend;
+	int64_t delta;		/* live bytes less those of the base; 0 without one */
+	bool fresh, gone;	/* had never allocated in the base; is only there */
 };
+double report_site_value(const struct report_site *site, enum report_value v);
+/* What percents are of: the total; of delta the sum of all sites' differences, signs left out. */
+double report_whole(struct report *r, enum report_value v);
 /* Sites sorted by `value`, largest first (reverse: smallest first); ties by id. The array and what
  * it points to stay valid until the next report_sites or report_set_view. */
 const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
@@ -104,7 +121,10 @@ struct report_cell {
 	struct trace_stats total;	/* with everything below */
 	struct trace_stats self;	/* allocated by this function itself (zero if inverted and not a
 					 * stack's end) */
+	int64_t delta;			/* as in report_site */
+	bool gone;
 };
+double report_cell_value(const struct report_cell *cell, enum report_value v);
 struct report_tree;
 /* Valid until report_set_view, report_set_filter; owned by the report. */
 struct report_tree *report_tree(struct report *r, bool inverted);

@@ -225,6 +225,7 @@ void sites_rows(struct report *r)
 		row->se = sqrt(row->s.live_var);
 		copy_trend(func, row);
 	}
+	base_sites(r);
 	r->sites_valid = true;
 }
 
@@ -237,8 +238,7 @@ static int compare_sites(const void *pa, const void *pb, void *arg)
 {
 	const struct report_site *a = pa, *b = pb;
 	const struct order *order = arg;
-	double va = report_value_of(&a->s, order->value);
-	double vb = report_value_of(&b->s, order->value);
+	double va = fabs(report_site_value(a, order->value)), vb = fabs(report_site_value(b, order->value));
 
 	if (va != vb)
 		return (va > vb) != order->reverse ? -1 : 1;

@@ -15,6 +15,7 @@ static const struct {
 	[REPORT_ALLOC_BLOCKS] = { "allocs", "allocations", false },
 	[REPORT_TEMP_BLOCKS] = { "temp", "temporary allocations", false },
 	[REPORT_PEAK_BYTES] = { "peak", "bytes held at the peak", true },
+	[REPORT_DELTA_BYTES] = { "delta", "live bytes since the mark", true },
 };
 
 const char *report_value_name(enum report_value v)
@@ -54,6 +55,7 @@ double report_value_of(const struct trace_stats *s, enum report_value v)
 		return (double)s->temp_q10 / 1024;
 	case REPORT_PEAK_BYTES:
 		return (double)s->peak_bytes;
+	case REPORT_DELTA_BYTES:
 	case REPORT_VALUES:
 		break;
 	}
@@ -63,4 +65,14 @@ double report_value_of(const struct trace_stats *s, enum report_value v)
 bool report_value_is_bytes(enum report_value v)
 {
 	return (unsigned)v < REPORT_VALUES && values[v].bytes;
+}
+
+double report_site_value(const struct report_site *site, enum report_value v)
+{
+	return v == REPORT_DELTA_BYTES ? (double)site->delta : report_value_of(&site->s, v);
+}
+
+double report_cell_value(const struct report_cell *cell, enum report_value v)
+{
+	return v == REPORT_DELTA_BYTES ? (double)cell->delta : report_value_of(&cell->total, v);
 }
