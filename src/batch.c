@@ -82,7 +82,7 @@ static void header(FILE *out, struct report *report)
 			i->unhooked[k].module, i->unhooked[k].reason);
 }
 
-static void row(FILE *out, const struct report_site *site)
+static void row(FILE *out, const struct report_site *site, bool base)
 {
 	const struct trace_stats *s = &site->s;
 
@@ -90,9 +90,12 @@ static void row(FILE *out, const struct report_site *site)
 		"\t%" PRIu64 "\t%" PRIu64, s->live_bytes, q10_round(s->live_q10), s->alloc_bytes,
 		q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10), s->peak_bytes,
 		q10_round(s->temp_q10));
-	fprintf(out, "\t%.0f\t%.0f\t%" PRIu64 "\t%.2f\t%s\t%s\t%u\t%s\n", (double)s->alloc_bps,
+	fprintf(out, "\t%.0f\t%.0f\t%" PRIu64 "\t%.2f\t%s\t%s\t%u\t%s", (double)s->alloc_bps,
 		(double)s->alloc_cps, s->samples, percent_error(site->se, s->live_bytes),
 		site->function, site->file ? site->file : "", site->line, site->module);
+	if (base)
+		fprintf(out, "\t%" PRId64, site->delta);
+	fputc('\n', out);
 }
 
 bool batch_frame(FILE *out, struct report *report, enum report_value sort)
@@ -100,13 +103,17 @@ bool batch_frame(FILE *out, struct report *report, enum report_value sort)
 	size_t n;
 	const struct report_site *sites = report_sites(report, sort, false, &n);
 
+	bool base = report_base(report) != NULL;
+
 	header(out, report);
+	if (base)
+		fprintf(out, "# base_live_bytes: %" PRIu64 "\n", report_base(report)->totals.s.live_bytes);
 	fprintf(out, "# sites: %zu\n", n);
 	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
 		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
-		"module\n");
+		"module%s\n", base ? "\tdelta_bytes" : "");
 	for (size_t i = 0; i < n; i++)
-		row(out, &sites[i]);
+		row(out, &sites[i], base);
 	fputc('\n', out);
 	return fflush(out) == 0 && !ferror(out);
 }

@@ -16,7 +16,7 @@
 #include "target/proclist.h"
 
 enum {
-	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
+	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD, OPT_BASE,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -26,6 +26,7 @@ static const struct opt {
 } opts[] = {
 	{ { "pid", required_argument, NULL, 'p' }, "PID", "watch a running process (or its name)" },
 	{ { "input", required_argument, NULL, 'i' }, "FILE", "look at a snapshot (pprof)" },
+	{ { "base", required_argument, NULL, OPT_BASE }, "FILE", "compare with this snapshot" },
 	{ { "output", required_argument, NULL, 'o' }, "FILE",
 	  "write a snapshot at the end: .pb.gz (pprof), .folded, .txt" },
 	{ { "rate", required_argument, NULL, 'r' }, "SIZE",
@@ -219,6 +220,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		cli->input = arg;
 		cli->mode = CLI_INPUT;
 		return true;
+	case OPT_BASE:
+		cli->base = arg;
+		return *arg ? true : fail("--base: the file name is empty");
 	case 'o':
 		cli->output = arg;
 		return *arg ? known_format(arg) : fail("-o: the file name is empty");
@@ -348,6 +352,10 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		return fail("give one of: a program to run, -p, -i");
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
+	if ((cli->sort == REPORT_DELTA_BYTES || cli->value == REPORT_DELTA_BYTES) && !cli->base)
+		return fail("the value delta needs something to compare with: --base=FILE");
+	if (cli->value == REPORT_DELTA_BYTES && cli->output)
+		return fail("--value=delta is for the screen, not for files");
 	if (cli->batch && cli->tui)
 		return fail("-b and --tui exclude each other");
 	if (cli->mode == CLI_PICK && (cli->batch || (cli->output && !cli->tui))) {

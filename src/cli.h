@@ -31,6 +31,9 @@ struct cli {
 	pid_t pid;		/* CLI_ATTACH */
 	const char *name;	/* CLI_PICK: filter to begin with, or NULL */
 	const char *input;	/* CLI_INPUT */
+	const char *base;	/* --base: snapshot to compare with, or NULL; */
+	struct view *base_view;	/* opened by main */
+	struct names *base_names;
 
 	const char *output;	/* -o, or NULL */
 	uint64_t rate;		/* -r */

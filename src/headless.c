@@ -226,6 +226,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	report_set_modules(l.report, collector_modules(c));
 	if (cli->filter)	/* checked by cli_parse */
 		err_free(report_set_filter(l.report, cli->filter));
+	err_free(report_set_base(l.report, cli->base_view, cli->base_names));
 	signal_set(&set);
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	watch(&l, sigfd);
@@ -262,6 +263,7 @@ int headless_show(const struct cli *cli, struct view *view, struct names *names,
 	struct report *report = report_create(names, true);
 	if (cli->filter)
 		err_free(report_set_filter(report, cli->filter));
+	err_free(report_set_base(report, cli->base_view, cli->base_names));
 	report_set_view(report, view);
 	bool failed = false;
 	put_frame(report, cli->sort, &failed);

@@ -201,7 +201,11 @@ int main(int argc, char **argv)
 	raise_file_limit();
 	if (cli.mode == CLI_PICK && !pick(&cli, &code))
 		return code;
-	if (cli.mode == CLI_INPUT)
-		return view_snapshot(&cli, screen);
-	return watch(&cli, screen);
+	err = cli.base ? snapshot_read(cli.base, &cli.base_view, &cli.base_names) : NULL;
+	if (err)
+		return fail(err, cli.mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
+	code = cli.mode == CLI_INPUT ? view_snapshot(&cli, screen) : watch(&cli, screen);
+	view_unref(cli.base_view);
+	names_destroy(cli.base_names);
+	return code;
 }

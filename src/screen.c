@@ -119,6 +119,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.pause = s->c ? source_pause : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.save = source_save, .status = source_status,
+		.base = cli->base_view, .base_names = cli->base_names, .base_name = cli->base,
 		.mods = s->c ? collector_modules(s->c) : NULL,
 		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
 	};

@@ -40,6 +40,10 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_NAMES] = { "w", "names", "Names short or full", "Values and names", LISTS, "Names", 8 },
 	[ACT_DETAILS] = { "x", "details", "The selected row's numbers, full name and heaviest stack", "Values and names", LISTS, NULL, 0 },
 
+	[ACT_MARK] = { "m", "mark", "Set a mark: what changes from here on is shown beside", "Comparing", EVERYWHERE, "Mark", 5 },
+	[ACT_MARKS] = { "M", "marks", "List of marks: choose which to compare with", "Comparing", EVERYWHERE, NULL, 0 },
+	[ACT_SINCE] = { "D", "since", "Order by what has changed since the mark; again: as before", "Comparing", LISTS, NULL, 0 },
+
 	[ACT_FIND] = { "/", "find", "Find while typing (extended regex, smart case)", "Find and filter", LISTS, "Find", 1 },
 	[ACT_FIND_NEXT] = { "n", "find-next", "Next match", "Find and filter", LISTS, NULL, 0 },
 	[ACT_FIND_PREVIOUS] = { "N", "find-previous", "Previous match", "Find and filter", LISTS, NULL, 0 },

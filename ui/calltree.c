@@ -69,7 +69,7 @@ static void calltree_destroy_state(void *state)
 
 static double cell_value(const struct ui *ui, const struct report_cell *cell)
 {
-	return report_value_of(&cell->total, ui->value);
+	return fabs(report_cell_value(cell, ui->value));
 }
 
 /* Open as the user left it; decided once at first sight. */
@@ -185,7 +185,7 @@ static void calltree_changed(struct ui *ui, void *state)
 	keymap_clear(&t->at);
 	t->tree = report_tree(ui->report, ui->inverted);
 	const struct report_cell *root = report_tree_root(t->tree);
-	t->whole = root ? cell_value(ui, root) : 0;
+	t->whole = root ? report_whole(ui->report, ui->value) : 0;
 	if (root)
 		add_cell(ui, t, root, 0, 0, true);
 	if (keymap_get(&t->at, t->cursor[ui->inverted], &at))
@@ -292,7 +292,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	int heading = r.rows > 1, rows = r.rows - heading;
 
 	t->rect = r;
-	columns_layout(&t->columns, r.cols, ui->value, true, ui_sampled(ui));
+	columns_layout(&t->columns, r.cols, ui->value, true, ui_sampled(ui), ui->base != UI_BASE_NONE);
 	list_set(&t->list, t->n, rows);
 	if (heading)
 		columns_heading(&t->columns, c, r.y, r.x, r.cols, ui->value, false,
@@ -306,11 +306,12 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 		const struct row *row = &t->rows[t->list.top + i];
 		bool cursor = t->list.top + i == t->list.cursor;
 		int y = r.y + heading + i;
-		style_t extra = ui_unsure(ui, &row->cell->total) ? STYLE_FADED : 0;
+		style_t extra = row->cell->gone || ui_unsure(ui, &row->cell->total) ? STYLE_FADED : 0;
 		if (!row->rest) {
 			const struct trace_stats *s = &row->cell->total;
-			struct column_row numbers = { s, &row->cell->self,
-				s->live_var > 0 ? sqrt(s->live_var) : 0, NULL, 0 };
+			struct column_row numbers = { .s = s, .self = &row->cell->self,
+				.se = s->live_var > 0 ? sqrt(s->live_var) : 0,
+				.delta = (double)row->cell->delta };
 			columns_draw(&t->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &numbers, t->whole);
 		}
 		canvas_clip(c, y, name_x, 1, width);

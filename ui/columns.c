@@ -20,6 +20,7 @@ static const struct {
 	[COLUMN_SELF] = { "SELF", 7, -1 },
 	[COLUMN_ERROR] = { "ERR", 4, -1 },
 	[COLUMN_PERCENT] = { "%", 5, -1 },
+	[COLUMN_DELTA] = { "Δ LIVE", 8, REPORT_DELTA_BYTES },
 	[COLUMN_RATE] = { "B/s", 7, REPORT_ALLOC_BPS },
 	[COLUMN_BLOCKS] = { "BLOCKS", 7, REPORT_LIVE_BLOCKS },
 	[COLUMN_AVERAGE] = { "AVG", 6, -1 },
@@ -36,6 +37,7 @@ static const char *value_title(enum report_value v)
 		[REPORT_ALLOC_BPS] = "B/s", [REPORT_ALLOC_CPS] = "CALL/s",
 		[REPORT_ALLOC_BYTES] = "ALLOC", [REPORT_ALLOC_BLOCKS] = "ALLOCS",
 		[REPORT_TEMP_BLOCKS] = "TEMP", [REPORT_PEAK_BYTES] = "PEAK",
+		[REPORT_DELTA_BYTES] = "Δ LIVE",
 	};
 
 	return v < REPORT_VALUES ? titles[v] : "";
@@ -46,7 +48,7 @@ int columns_value(enum column_id id)
 	return id < COLUMN_IDS ? defs[id].value : -1;
 }
 
-void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled)
+void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base)
 {
 	/* In the order in which they are given room, and the width the name keeps at least. Shown in
 	 * the order of the ids. */
@@ -54,7 +56,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, bool t
 		enum column_id id;
 		int name_min;
 	} wishes[] = {
-		{ COLUMN_PERCENT, 18 }, { COLUMN_SELF, 24 }, { COLUMN_BLOCKS, 24 }, { COLUMN_RATE, 24 },
+		{ COLUMN_PERCENT, 18 }, { COLUMN_DELTA, 20 }, { COLUMN_SELF, 24 }, { COLUMN_BLOCKS, 24 }, { COLUMN_RATE, 24 },
 		{ COLUMN_ERROR, 24 }, { COLUMN_TREND, 24 }, { COLUMN_PEAK, 56 }, { COLUMN_ALLOCS, 56 },
 		{ COLUMN_TEMP, 56 }, { COLUMN_AVERAGE, 60 },
 	};
@@ -71,7 +73,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, bool t
 		enum column_id id = wishes[i].id;
 		if ((id == COLUMN_SELF) != tree && (id == COLUMN_SELF || id == COLUMN_TREND))
 			continue;
-		if (id == COLUMN_ERROR && !sampled)
+		if ((id == COLUMN_ERROR && !sampled) || (id == COLUMN_DELTA && !base))
 			continue;
 		if (defs[id].value == (int)value && id != COLUMN_TEMP)
 			continue;	/* it is the first column already */
@@ -123,6 +125,14 @@ static double average(const struct trace_stats *s)
 	return s->live_q10 ? (double)s->live_bytes / (double)s->live_q10 * 1024 : 0;
 }
 
+/* Red grew, blue shrank, and the sign says so, too. */
+static style_t delta_style(double delta, style_t style)
+{
+	style_t extra = style & ~(style_t)STYLE_ID_MASK;
+
+	return delta ? (delta > 0 ? STYLE_GREW : STYLE_SHRANK) | extra : style;
+}
+
 void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style_t style,
 		  enum report_value value, const struct column_row *row, double whole)
 {
@@ -135,7 +145,12 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 		style_t st = style;
 		switch (l->list[i].id) {
 		case COLUMN_VALUE:
-			text = format_value(buf, report_value_of(s, value), value, w);
+			if (value == REPORT_DELTA_BYTES) {
+				text = format_delta(buf, row->delta, w, true);
+				st = delta_style(row->delta, style);
+			} else {
+				text = format_value(buf, report_value_of(s, value), value, w);
+			}
 			st |= STYLE_STRONG;
 			break;
 		case COLUMN_LIVE:
@@ -152,7 +167,12 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 			st = STYLE_DIM;
 			break;
 		case COLUMN_PERCENT:
-			text = format_percent(buf, report_value_of(s, value), whole, w);
+			text = format_percent(buf, value == REPORT_DELTA_BYTES ? fabs(row->delta) : report_value_of(s, value),
+					      whole, w);
+			break;
+		case COLUMN_DELTA:
+			text = format_delta(buf, row->delta, w, true);
+			st = delta_style(row->delta, style);
 			break;
 		case COLUMN_RATE:
 			if (s->alloc_bps >= 0.5f)

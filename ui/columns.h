@@ -14,7 +14,7 @@
 
 enum column_id {
 	COLUMN_VALUE,		/* what is sorted by, if it has no column of its own */
-	COLUMN_LIVE, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_RATE, COLUMN_BLOCKS,
+	COLUMN_LIVE, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_DELTA, COLUMN_RATE, COLUMN_BLOCKS,
 	COLUMN_AVERAGE, COLUMN_PEAK, COLUMN_ALLOCS, COLUMN_TEMP, COLUMN_TREND,
 	COLUMN_IDS
 };
@@ -32,12 +32,14 @@ struct columns {
 struct column_row {
 	const struct trace_stats *s, *self;	/* self: NULL in Sites */
 	double se;				/* of live_bytes */
+	double delta;				/* live bytes less those of the base */
 	const uint64_t *trend;			/* or NULL */
 	size_t ntrend;
 };
 
-/* The columns for `cols` columns, sorted by `value`; tree: those of Tree. sampled: numbers are estimates. */
-void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled);
+/* The columns for `cols` columns, sorted by `value`; tree: those of Tree. sampled: numbers are estimates.
+ * base: there is one to compare with. */
+void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base);
 void columns_heading(const struct columns *l, struct canvas *c, int y, int x, int cols,
 		     enum report_value value, bool reverse, const char *name_title);
 /* `whole`: what percents are of. */

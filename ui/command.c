@@ -1,7 +1,7 @@
 /*
  * The command line (`:`) and what scripts run: any action by its name, and
  *
- *	sort VALUE  value VALUE		live, blocks, rate, calls, alloc, allocs, temp, peak
+ *	sort VALUE  value VALUE		live, blocks, rate, calls, alloc, allocs, temp, peak, delta
  *	find RE  filter [RE]
  *	view NAME			sites, tree, flame, output
  *	save [FILE]			a snapshot
@@ -37,7 +37,7 @@ static bool set_value(struct ui *ui, const char *name)
 	int v = report_value_parse(name);
 
 	if (v < 0) {
-		ui_message(ui, true, "no such value: %s (live, blocks, rate, calls, alloc, allocs, temp, peak)", name);
+		ui_message(ui, true, "no such value: %s (live, blocks, rate, calls, alloc, allocs, temp, peak, delta)", name);
 		return false;
 	}
 	ui_set_value(ui, v, false);

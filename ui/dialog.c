@@ -44,6 +44,7 @@ static const char letters[REPORT_VALUES] = {
 	[REPORT_LIVE_BYTES] = 'l', [REPORT_LIVE_BLOCKS] = 'b', [REPORT_ALLOC_BPS] = 'r',
 	[REPORT_ALLOC_CPS] = 'c', [REPORT_ALLOC_BYTES] = 'a', [REPORT_ALLOC_BLOCKS] = 'n',
 	[REPORT_TEMP_BLOCKS] = 't', [REPORT_PEAK_BYTES] = 'p',
+	[REPORT_DELTA_BYTES] = 'd',
 };
 
 static void menu_draw(struct ui *ui, struct modal *modal)

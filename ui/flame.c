@@ -49,11 +49,25 @@ static const void *const *source_children(void *ctx, const void *node, size_t *r
 	return (const void *const *)report_tree_children(s->tree, cell, s->ui->value, ret_n);
 }
 
+/* Against a base: growth only; of the root that of its callees, however much shrank besides. */
+static double width_of(struct ui *ui, struct report_tree *tree, const struct report_cell *cell)
+{
+	double own = report_cell_value(cell, ui->value), sum = 0;
+	size_t n;
+
+	if (ui->value != REPORT_DELTA_BYTES || cell->depth)
+		return own > 0 ? own : 0;
+	const struct report_cell *const *children = report_tree_children(tree, cell, ui->value, &n);
+	for (size_t i = 0; i < n; i++)
+		sum += children[i]->delta > 0 ? (double)children[i]->delta : 0;
+	return sum > own ? sum : own;
+}
+
 static double source_value(void *ctx, const void *node)
 {
 	struct source_ctx *s = ctx;
 
-	return report_value_of(&((const struct report_cell *)node)->total, s->ui->value);
+	return width_of(s->ui, s->tree, node);
 }
 
 static uint64_t source_key(void *ctx, const void *node)
@@ -93,7 +107,7 @@ static size_t zoom_cells(struct ui *ui, struct flame *f, const void **cells)
 			report_tree_children(f->tree, cell, ui->value, &nc);
 		for (k = 0; k < nc && children[k]->key != f->zoom.keys[i]; k++)
 			;
-		if (k == nc || !(report_value_of(&children[k]->total, ui->value) > 0))
+		if (k == nc || !(report_cell_value(children[k], ui->value) > 0))
 			break;
 		cell = children[k];
 		cells[n++] = cell;
@@ -442,7 +456,7 @@ static bool flame_search(struct ui *ui, void *state, int direction)
 	uint64_t cursor = f->cursor.n ? f->cursor.keys[f->cursor.n - 1] : root->key;
 	tree_matches_read(&m, ui, f->tree, root, cursor);
 	const struct report_cell *to =
-		tree_matches_pick(&m, ui, direction, report_value_of(&root->total, ui->value));
+		tree_matches_pick(&m, ui, direction, width_of(ui, f->tree, root));
 	bool found = to;
 	if (to && to->depth < FLAME_LEVELS) {
 		f->cursor.n = to->depth + 1;

@@ -28,6 +28,15 @@ static void draw_graph(struct ui *ui, struct rect r)
 	}
 	graph_draw(c, r.y, r.x, r.rows, width, kind, STYLE_GRAPH, values, n, max);
 	free(values);
+	/* where the mark compared with was set */
+	double mark = marks_time(ui);
+	for (size_t i = 0; mark >= 0 && i < n; i++)
+		if ((double)points[i].time >= mark) {
+			int back = (int)((n - i - 1) / (size_t)graph_per_cell(kind));
+			for (int y = 0; y < r.rows && (i || (double)points[0].time <= mark); y++)
+				canvas_put(c, r.y + y, r.x + width - 1 - back, STYLE_LABEL, "┃");
+			break;
+		}
 	if (width == r.cols)
 		return;
 	snprintf(text, sizeof(text), "%6s", text_bytes(num, max));

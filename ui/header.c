@@ -313,6 +313,14 @@ void tabs_draw(struct ui *ui, struct rect r)
 			right -= w + 2;
 		}
 	}
+	char base[100];
+	if (marks_name(ui, base, sizeof(base))) {
+		int w = canvas_width(c, base);
+		if (x + w <= right) {
+			canvas_put(c, r.y, right - w, STYLE_LABEL, base);
+			right -= w + 2;
+		}
+	}
 	if (ui->screen != UI_OUTPUT) {
 		snprintf(text, sizeof(text), "value: %s%s%s", report_value_title(ui->value),
 			 ui->inverted && ui->screen != UI_SITES ? ", inverted" : "",
@@ -367,6 +375,8 @@ static void status_name(struct ui *ui, struct rect r, const struct selection *se
 
 	if (sel->note[0])
 		n += snprintf(right + n, sizeof(right) - n, "  %s", sel->note);
+	if (ui->base != UI_BASE_NONE && !sel->gathered && ui->value != REPORT_DELTA_BYTES)
+		n += snprintf(right + n, sizeof(right) - n, "  Δ %s", format_delta(error, sel->delta, 1, true));
 	if (ui_sampled(ui) && !sel->gathered) {
 		format_error(error, sel->se, (double)sel->s.live_bytes, c->unicode);
 		const char *e = error;

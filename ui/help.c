@@ -51,6 +51,7 @@ void help_open(struct ui *ui)
 		"", "Marks",
 		"  >   the cursor",
 		"  ▲   in front of a site: its live bytes keep growing",
+		"  +   in front of a site: it had allocated nothing before the mark",
 		"  ~   more than 90% of its blocks were freed within 10 ms",
 		"  ≈   an estimate from samples; ±6% is one standard error of it",
 		"  dim rows rest on fewer than 10 samples: don't rely on them",
@@ -145,6 +146,8 @@ static void add_numbers(struct ui *ui, struct pager *p, const struct selection *
 	}
 	pager_add(p, STYLE_TEXT, "live       %s in %s blocks  %s", format_bytes(a, s->live_bytes, 8),
 		  format_count(b, q10_round(s->live_q10), 8), e);
+	if (ui->base != UI_BASE_NONE)
+		pager_add(p, STYLE_TEXT, "since mark %s", format_delta(a, sel->delta, 8, true));
 	pager_add(p, STYLE_TEXT, "at peak    %s in %s blocks", format_bytes(a, s->peak_bytes, 8),
 		  format_count(b, q10_round(s->peak_q10), 8));
 	pager_add(p, STYLE_TEXT, "allocated  %s in %s blocks", format_bytes(a, s->alloc_bytes, 8),

@@ -43,6 +43,10 @@ void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse)
 {
 	if (v >= REPORT_VALUES)
 		return;
+	if (v == REPORT_DELTA_BYTES && ui->base == UI_BASE_NONE) {
+		ui_message(ui, false, "nothing to compare with: m sets a mark");
+		return;
+	}
 	ui->reverse = toggle_reverse && v == ui->value && ui->screen == UI_SITES && !ui->reverse;
 	ui->value = v;
 	ui->resort = true;
@@ -82,6 +86,16 @@ static void set_refresh(struct ui *ui, bool faster)
 	unsigned tenths = (unsigned)(ui->refresh * 10 + 0.5);
 	snprintf(text, sizeof(text), "%u.%u", tenths / 10, tenths % 10);
 	ui_message(ui, false, "refresh every %s s", text);
+}
+
+static void next_value(struct ui *ui, int step)
+{
+	int v = ui->value;
+
+	do
+		v = (v + step + REPORT_VALUES) % REPORT_VALUES;
+	while (v == REPORT_DELTA_BYTES && ui->base == UI_BASE_NONE);
+	ui_set_value(ui, v, false);
 }
 
 static void find_same(struct ui *ui)
@@ -135,10 +149,10 @@ static bool act_generally(struct ui *ui, enum action a)
 		go_back(ui);
 		return true;
 	case ACT_VALUE:
-		ui_set_value(ui, (ui->value + 1) % REPORT_VALUES, false);
+		next_value(ui, 1);
 		return true;
 	case ACT_VALUE_BACK:
-		ui_set_value(ui, (ui->value + REPORT_VALUES - 1) % REPORT_VALUES, false);
+		next_value(ui, -1);
 		return true;
 	case ACT_SORT:
 		sort_menu_open(ui);
@@ -156,6 +170,15 @@ static bool act_generally(struct ui *ui, enum action a)
 		return true;
 	case ACT_DETAILS:
 		details_open(ui);
+		return true;
+	case ACT_MARK:
+		marks_set(ui);
+		return true;
+	case ACT_MARKS:
+		marks_open(ui);
+		return true;
+	case ACT_SINCE:
+		marks_since(ui);
 		return true;
 	case ACT_FIND:
 		prompt_open(&ui->prompt, PROMPT_FIND, "");

@@ -40,6 +40,7 @@ struct selection {
 	double se;		/* of live_bytes; 0: exact */
 	uint64_t site_id;	/* Sites only, 0 else */
 	bool is_site;
+	double delta;		/* live bytes less those of the base */
 	const struct report_cell *cell;	/* Tree, Flame */
 	struct report_tree *tree;
 	char note[160];		/* "66.7% of parent", … */
@@ -74,6 +75,10 @@ struct find {
 
 struct modal;
 
+#define UI_MARKS 9
+#define UI_BASE_NONE (-1)
+#define UI_BASE_FILE UI_MARKS
+
 struct ui {
 	/* given */
 	const struct ui_source *source;
@@ -99,6 +104,10 @@ struct ui {
 	bool reverse, full_names, inverted;
 	int hscroll;			/* columns the names are scrolled */
 	int graph_rows;			/* -1: as fits */
+	struct view *marks[UI_MARKS];	/* our references, oldest first */
+	size_t nmarks;
+	int base;			/* compared with: index of a mark, UI_BASE_… */
+	enum report_value value_before;	/* what D goes back to */
 	struct find find;
 	char *filter;			/* NULL: none */
 	struct prompt prompt;
@@ -190,6 +199,19 @@ void ui_key(struct ui *ui, const struct key_event *ev);
 /* ---- frame.c ---- */
 /* Draw everything onto ui->canvas. */
 void ui_draw(struct ui *ui);
+
+/* ---- marks.c ---- */
+void marks_init(struct ui *ui);
+void marks_deinit(struct ui *ui);
+/* Keep what is shown, and compare with it from now on. */
+void marks_set(struct ui *ui);
+/* Order by what has changed since, or again by what was before. */
+void marks_since(struct ui *ui);
+void marks_open(struct ui *ui);		/* the list */
+/* "Δ since 02:10"; false: there is no base. */
+bool marks_name(const struct ui *ui, char *buf, size_t len);
+/* When the mark compared with was set, seconds since the start; < 0: there is none. */
+double marks_time(const struct ui *ui);
 
 /* ---- parts ---- */
 void header_draw(struct ui *ui, struct rect r);			/* 1 or 2 rows */

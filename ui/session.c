@@ -252,6 +252,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 		if (view_ops_of(v)->create)
 			ui->state[v] = view_ops_of(v)->create(ui);
 	}
+	marks_init(ui);
 	if (options->filter && *options->filter)
 		ui_set_filter(ui, options->filter);
 	return ui;
@@ -269,6 +270,7 @@ void ui_destroy(struct ui *ui)
 	prompt_deinit(&ui->prompt);
 	output_destroy(ui->output);
 	report_destroy(ui->report);
+	marks_deinit(ui);
 	view_unref(ui->view);
 	canvas_destroy(ui->canvas);
 	free(ui->main_module);

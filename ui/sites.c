@@ -94,8 +94,7 @@ static void sites_changed(struct ui *ui, void *state)
 	keymap_clear(&st->places);
 	for (size_t i = 0; i < n; i++)
 		keymap_put(&st->places, st->rows[i]->id, i);
-	struct trace_stats total = report_total(ui->report);
-	st->whole = report_value_of(&total, ui->value);
+	st->whole = report_whole(ui->report, ui->value);
 
 	size_t cursor = st->list.cursor;
 	uint64_t at;
@@ -138,6 +137,8 @@ static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_s
 		canvas_char(c, y, r.x, STYLE_TEXT, '>');
 	if (growing(s))
 		canvas_char(c, y, x, STYLE_GREW, 0x25b2);
+	else if (ui->base != UI_BASE_NONE && s->fresh)
+		canvas_char(c, y, x, STYLE_GREW, '+');
 	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
 		canvas_char(c, y, x, STYLE_DIM, '~');
 }
@@ -192,7 +193,7 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 	int rows = r.rows - heading;
 
 	st->rect = r;
-	columns_layout(&st->columns, r.cols, ui->value, false, ui_sampled(ui));
+	columns_layout(&st->columns, r.cols, ui->value, false, ui_sampled(ui), ui->base != UI_BASE_NONE);
 	list_set(&st->list, st->n, rows);
 	if (heading)
 		columns_heading(&st->columns, c, r.y, r.x, r.cols, ui->value, ui->reverse, "SITE");
@@ -200,9 +201,9 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 		const struct report_site *s = st->rows[st->list.top + i];
 		bool cursor = st->list.top + i == st->list.cursor;
 		int y = r.y + heading + i;
-		style_t extra = ui_unsure(ui, &s->s) ? STYLE_FADED : 0;
-		struct column_row row = { &s->s, NULL, s->se, s->trend,
-			s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND };
+		style_t extra = s->gone || ui_unsure(ui, &s->s) ? STYLE_FADED : 0;
+		struct column_row row = { .s = &s->s, .se = s->se, .delta = (double)s->delta,
+			.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND };
 		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &row, st->whole);
 		draw_flag(ui, r, y, s, cursor);
 		draw_name(ui, st, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);
@@ -313,7 +314,7 @@ static bool sites_find(struct ui *ui, void *state, int direction)
 			to = i;
 		found = true;
 		matched++;
-		value += report_value_of(&s->s, ui->value);
+		value += fabs(report_site_value(s, ui->value));
 	}
 	if (!found)
 		return false;
@@ -339,9 +340,11 @@ static bool sites_selected(struct ui *ui, void *state, struct selection *ret)
 	const struct report_site *s = st->rows[st->list.cursor];
 	*ret = (struct selection){
 		.function = s->function, .file = s->file, .module = s->module, .line = s->line,
-		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id, .is_site = true,
+		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id, .is_site = true, .delta = (double)s->delta,
 	};
-	if (growing(s))
+	if (s->gone)
+		snprintf(ret->note, sizeof(ret->note), "gone");
+	else if (growing(s))
 		snprintf(ret->note, sizeof(ret->note), "growing");
 	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
 		snprintf(ret->note, sizeof(ret->note), "temporary");

@@ -65,7 +65,7 @@ void tree_matches_read(struct tree_matches *m, const struct ui *ui, struct repor
 			if (here)
 				m->on_cursor = true;
 			if (!inside)
-				m->value += report_value_of(&cell->total, ui->value);
+				m->value += fabs(report_cell_value(cell, ui->value));
 			inside = true;
 			VEC_GROW(m->cells, m->n, m->cap);
 			m->cells[m->n++] = cell;
@@ -112,6 +112,6 @@ void cell_selection(struct report_tree *tree, const struct report_cell *cell, st
 		.function = cell->function, .file = cell->file, .module = cell->module,
 		.line = cell->line, .unknown = cell->unknown, .s = cell->total,
 		.se = cell->total.live_var > 0 ? sqrt(cell->total.live_var) : 0,
-		.cell = cell, .tree = tree,
+		.delta = (double)cell->delta, .cell = cell, .tree = tree,
 	};
 }

@@ -39,6 +39,9 @@ struct ui_source {
 	/* One line about the last save or other news ("saved heaptop.4242.pb.gz"), "" if none; the
 	 * caller frees. Changes are announced through fd. */
 	char *(*status)(void *ctx);
+	struct view *base;	/* to compare with, and its names (-i --base); NULL: none. Borrowed */
+	struct names *base_names;
+	const char *base_name;	/* its file */
 	const struct modules *mods;	/* of the process, for frames without names; NULL: snapshot */
 	bool live;		/* a process behind it: quitting asks / detaches */
 	bool launched;		/* it is our child: q asks kill / detach / cancel while it runs */

@@ -9,6 +9,7 @@
  *	--ascii		no Unicode
  *	--snapshot	as opened from a file
  *	--attached, --dropped N
+ *	--base N	compare with a file made after N seconds
  *	--keys		print the key table instead
  */
 #include <getopt.h>
@@ -25,7 +26,7 @@
 
 struct source {
 	struct fakeheap *heap;
-	struct view *view;
+	struct view *view, *base;
 };
 
 static struct view *source_view(void *ctx)
@@ -46,11 +47,12 @@ int main(int argc, char **argv)
 		{ "hostile", no_argument, NULL, 'h' }, { "ascii", no_argument, NULL, 'a' },
 		{ "snapshot", no_argument, NULL, 'i' }, { "attached", no_argument, NULL, 'p' },
 		{ "dropped", required_argument, NULL, 'd' }, { "keys", no_argument, NULL, 'k' },
+		{ "base", required_argument, NULL, 'b' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct fakeheap_config config = { .rate = 1 };
 	struct ui_options ui = { .delay = 1, .title = "./sceneview --hd scene.json" };
-	unsigned steps = 20;
+	unsigned steps = 20, base = 0;
 	int opt, sig;
 
 	setlocale(LC_CTYPE, "");
@@ -63,6 +65,7 @@ int main(int argc, char **argv)
 		case 'i': config.snapshot = true; break;
 		case 'p': config.attached = true; break;
 		case 'd': config.dropped = strtoull(optarg, NULL, 10); break;
+		case 'b': base = (unsigned)atoi(optarg); break;
 		case 'k': ui_print_keys(); return 0;
 		default: return 2;
 		}
@@ -75,11 +78,14 @@ int main(int argc, char **argv)
 		view_unref(source.view);
 		fakeheap_step(source.heap);
 		source.view = fakeheap_view(source.heap);
+		if (i + 1 == base)
+			source.base = view_ref(source.view);
 	}
 	if (!source.view)
 		source.view = fakeheap_view(source.heap);
 	struct ui_source ops = {
 		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot,
+		.base = source.base, .base_names = fakeheap_names(source.heap), .base_name = "runs/before.pb.gz",
 	};
 	enum ui_leave leave;
 	struct err *err = ui_run(&ops, fakeheap_names(source.heap), NULL, &ui, &leave, &sig);
@@ -88,6 +94,7 @@ int main(int argc, char **argv)
 	int status = err ? 1 : 0;
 	err_free(err);
 	view_unref(source.view);
+	view_unref(source.base);
 	fakeheap_destroy(source.heap);
 	return status;
 }

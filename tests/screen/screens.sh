@@ -129,6 +129,33 @@ tour 80x24 "$dir" | sed -n '1,2p' > "$dir.script"
 ok "sampled runs" timeout 20 "$screenrun" --rate 65536 --attached --dropped 1234 "$dir.script"
 check sampled.txt "$dir/sites"
 
+# against a file: every screen that shows differences, at each size
+for size in 120x40 80x24 40x10; do
+  dir=$tmp/base-$size
+  mkdir -p "$dir"
+  cat >"$dir.script" <<END
+size $size
+:save-display $dir/1-sites
+key D
+:save-display $dir/2-sites-delta
+:save-attrs $dir/3-styles
+key 2
+:save-display $dir/4-tree
+key i
+:save-display $dir/5-tree-inverted
+key i 3
+:save-display $dir/6-flame
+key M
+:save-display $dir/7-marks
+END
+  ok "$size against a base runs" timeout 20 "$screenrun" --base 8 "$dir.script"
+  for file in "$dir"/*; do
+    printf '===== %s\n' "${file##*/}"
+    cat "$file"
+  done >"$dir.all"
+  check "base-$size.txt" "$dir.all"
+done
+
 # names that try to break the screen: no control byte comes through, nothing moves
 dir=$tmp/hostile
 mkdir -p "$dir"

@@ -22,6 +22,25 @@ for key in live_bytes live_blocks peak_bytes alloc_bytes alloc_blocks pid comman
   is "-i: $key" "$(header "$tmp/out" $key)" "$(header "$tmp/frame" $key)"
 done
 
+# ---- against an earlier one: two runs, each of which knows its own numbers ----
+run 60 "$HEAPTOP" -e -q -x -o "$tmp/less.pb.gz" "$VICTIMS/known" 2 0 "$tmp/less"
+is "another snapshot" "$status" 0
+run 30 "$HEAPTOP" -b -n 1 -s delta -i "$tmp/known.pb.gz" --base="$tmp/less.pb.gz"
+is "--base leaves with 0" "$status" 0
+# site<TAB>bytes: what the two runs say of themselves, the difference
+live() { sed -n 's/^site \([^ ]*\) .* live_bytes \([0-9]*\) .*/\1\t\2/p' "$1" | sort; }
+join -t "$(printf '\t')" -a 1 -a 2 -o 0,1.2,2.2 -e 0 <(live "$tmp/truth") <(live "$tmp/less") |
+  awk -F '\t' '$2 != $3 { print $1 "\t" $2 - $3 }' | sort >"$tmp/differ"
+sites "$tmp/out" site delta_bytes | grep '^site_' | awk -F '\t' '$2' | sort >"$tmp/delta"
+ok "there are differences" test -s "$tmp/differ"
+is "--base: the differences of the sites" "$(cat "$tmp/delta")" "$(cat "$tmp/differ")"
+is "the largest comes first" "$(sites "$tmp/out" delta_bytes | head -n 1)" \
+  "$(sites "$tmp/out" delta_bytes | awk '{ d = $1 < 0 ? -$1 : $1; if (d > m) { m = d; x = $1 } } END { print x }')"
+run 30 "$HEAPTOP" -b -s delta -i "$tmp/known.pb.gz"
+is "delta without a base is a mistake" "$status" 2
+run 30 "$HEAPTOP" -b -i "$tmp/known.pb.gz" --base="$tmp/truth"
+is "a base that is no snapshot is refused" "$status" 1
+
 # ---- folded: the sums, and the whole names in it ----
 for value in live:live_bytes alloc:alloc_bytes blocks:live_blocks allocs:alloc_blocks; do
   run 60 "$HEAPTOP" -e -b -x --value="${value%:*}" -o "$tmp/known.folded" "$VICTIMS/known" 4 0 "$tmp/truth"

@@ -426,6 +426,63 @@ static struct view *source_no_view(void *ctx)
 }
 
 /* A program that was launched is never let go without a word, even before there is anything to show. */
+/* m, D, M: what is shown is what report/ says against the view of then, whatever else is pressed. */
+static void test_marks(void **state)
+{
+	(void)state;
+	struct fixture *f = fixture_create((struct fakeheap_config){ .rate = 1 }, 40, 120, true);
+	size_t n;
+
+	keys(f, "D");
+	SEES(f, "m sets a mark");
+	assert_int_equal(f->ui->value, REPORT_LIVE_BYTES);
+	for (int i = 0; i + 1 < REPORT_VALUES; i++)
+		keys(f, "v");
+	assert_int_equal(f->ui->value, REPORT_LIVE_BYTES);	/* once around, delta left out */
+	struct view *mark = view_ref(f->view);
+	keys(f, "m");
+	SEES(f, "mark set");
+	SEES(f, "Δ LIVE");
+	SEES(f, "Δ since");
+	for (int i = 0; i < 6; i++)
+		step(f);
+	assert_ptr_equal(report_base(f->ui->report), mark);
+	keys(f, "D");
+	assert_int_equal(f->ui->value, REPORT_DELTA_BYTES);
+	const struct report_site *rows = report_sites(f->ui->report, REPORT_DELTA_BYTES, false, &n);
+	int64_t sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += rows[i].delta;
+	assert_true(sum == (int64_t)(f->view->totals.s.live_bytes - mark->totals.s.live_bytes));
+	assert_true(sum != 0);
+	keys(f, "2i3i1");
+	/* the tenth pushes out the first */
+	for (int i = 0; i < 9; i++) {
+		step(f);
+		keys(f, "m");
+	}
+	assert_int_equal(f->ui->nmarks, UI_MARKS);
+	assert_ptr_not_equal(f->ui->marks[0], mark);
+	keys(f, "m");	/* the same instant again */
+	assert_int_equal(f->ui->nmarks, UI_MARKS);
+	keys(f, "M");
+	SEES(f, "Compare with");
+	keys(f, "1");
+	assert_null(f->ui->modal);
+	assert_int_equal(f->ui->base, 0);
+	assert_ptr_equal(report_base(f->ui->report), f->ui->marks[0]);
+	/* the last row is "nothing": that is one up from the newest */
+	keys(f, "mM");
+	key(f, UKEY_UP);
+	key(f, UKEY_ENTER);
+	assert_int_equal(f->ui->base, UI_BASE_NONE);
+	assert_null(report_base(f->ui->report));
+	assert_int_equal(f->ui->value, REPORT_LIVE_BYTES);
+	SEES_NOT(f, "Δ");
+	view_unref(mark);
+	fixture_destroy(f);
+}
+
 static void test_quit_asks_before_the_first_view(void **state)
 {
 	struct fixture *f = fixture_create((struct fakeheap_config){ .rate = 1 }, 24, 80, true);
@@ -452,7 +509,8 @@ int main(void)
 		cmocka_unit_test(test_screens), cmocka_unit_test(test_cursor_follows), cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_freeze), cmocka_unit_test(test_find_filter), cmocka_unit_test(test_honesty),
 		cmocka_unit_test(test_sizes), cmocka_unit_test(test_random_keys), cmocka_unit_test(test_mouse),
-		cmocka_unit_test(test_alike), cmocka_unit_test(test_quit_asks_before_the_first_view),
+		cmocka_unit_test(test_alike), cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_quit_asks_before_the_first_view),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
