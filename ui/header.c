@@ -12,6 +12,7 @@
 #include "ui/format.h"
 #include "ui/output.h"
 #include "ui/pieces.h"
+#include "ui/processes.h"
 #include "ui/screen.h"
 
 /* "0%", "1.8%", "12%" in four columns. */
@@ -71,7 +72,7 @@ static void add_state(const struct ui *ui, struct pieces *p)
 static void add_identity(const struct ui *ui, struct pieces *p)
 {
 	const struct view_info *info = &ui->view->info;
-	const char *command = ui->options.title && *ui->options.title ? ui->options.title :
+	const char *command = !ui->process && ui->options.title && *ui->options.title ? ui->options.title :
 		info->command ? info->command : "";
 	char pid[24] = "";
 	/* the name alone where it is narrow: the program without its folder and arguments */
@@ -81,6 +82,9 @@ static void add_identity(const struct ui *ui, struct pieces *p)
 	struct piece *piece = pieces_add(p, 0, STYLE_TEXT, STYLE_TITLE);
 	pieces_set(piece, "", NULL, command, ui_basename(brief));
 	piece->stretch = true;
+	char several[48];
+	if (processes_name(ui, several, sizeof(several)))
+		pieces_set(pieces_add(p, 5, STYLE_WARN, STYLE_TITLE), "", NULL, several, ui->process ? "1 of them" : "all");
 	if (info->pid > 0) {
 		snprintf(pid, sizeof(pid), "[%d]", info->pid);
 		pieces_set(pieces_add(p, 20, STYLE_DIM, STYLE_DIM), "", NULL, pid, NULL);

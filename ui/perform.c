@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "ui/modal.h"
 #include "ui/output.h"
+#include "ui/processes.h"
 
 bool ui_set_filter(struct ui *ui, const char *pattern)
 {
@@ -232,6 +233,9 @@ static bool act_generally(struct ui *ui, enum action a)
 			ui->screen = UI_OUTPUT;
 			ui_message(ui, false, "typing into the program; C-] ends it");
 		}
+		return true;
+	case ACT_PROCESSES:
+		processes_open(ui);
 		return true;
 	case ACT_HELP:
 		help_open(ui);

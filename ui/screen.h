@@ -91,6 +91,8 @@ struct ui {
 	struct view *view;		/* the one shown; our reference; NULL before the first */
 	char *main_module;		/* the program's own module, NULL if unknown */
 	unsigned main_tries;
+	uint32_t process;		/* which one is shown, 0: all together */
+	bool switched;			/* to another one just now */
 	uint64_t missed;		/* refreshes since the display was frozen */
 	double refresh;			/* seconds */
 	bool frozen, paused;

@@ -170,17 +170,24 @@ bool ui_poll(struct ui *ui)
 	if (ui->output && output_pump(ui->output) && (ui->screen == UI_OUTPUT || output_unseen(ui->output)))
 		ui->dirty = true;
 	struct view *view = s->view ? s->view(s->ctx) : NULL;
-	if (view && ui->view && view->seq == ui->view->seq) {
+	if (view && view == ui->view) {
 		view_unref(view);
 		view = NULL;
 	}
-	if (view && ui->frozen && ui->view) {
+	if (view && ui->frozen && ui->view && !ui->switched) {
 		/* all that were published since the one shown */
 		uint64_t missed = view->seq > ui->view->seq ? view->seq - ui->view->seq : 1;
 		ui->dirty = ui->dirty || missed != ui->missed;
 		ui->missed = missed;
 		view_unref(view);
 	} else if (view) {
+		if (ui->switched) {
+			/* another program, perhaps */
+			free(ui->main_module);
+			ui->main_module = NULL;
+			ui->main_tries = 0;
+		}
+		ui->switched = false;
 		take_view(ui, view);
 		refresh_modal(ui);
 	} else if (ui->view && report_stale(ui->report)) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "heap/view.h"
 #include "report/report.h"
 
 struct err;
@@ -26,12 +27,30 @@ enum ui_view {
 	UI_SITES, UI_TREE, UI_FLAME, UI_OUTPUT, UI_VIEWS
 };
 
+/* One of several processes watched. */
+struct ui_process {
+	uint32_t id, parent;	/* parent: 0 if it isn't watched; else a smaller id */
+	int pid;
+	uint32_t merged;	/* ended processes this row stands for, mostly 1 */
+	char *command;		/* owned, sanitised */
+	char *why;		/* owned: why it isn't watched any more; NULL or "": it is */
+	enum view_state state;
+	int exit_code;
+	uint64_t live_bytes, rss;
+	uint32_t threads;
+};
+void ui_processes_free(struct ui_process *list, size_t n);
+
 /* Where the data comes from; every function may be called at any time, must not block. */
 struct ui_source {
 	void *ctx;
 	struct view *(*view)(void *ctx);	/* newest, caller's reference; NULL: none yet */
 	int (*fd)(void *ctx);			/* readable when something changed; -1: never (snapshot) */
 	void (*seen)(void *ctx);		/* call when fd was readable, before looking: resets it */
+	/* All processes, malloc'ed into *ret (see ui_processes_free), and their number; and which of them
+	 * `view` gives from now on, 0: all together; false: it is no longer there. NULL: there is one. */
+	size_t (*processes)(void *ctx, struct ui_process **ret);
+	bool (*choose)(void *ctx, uint32_t id);
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */
 	/* Start writing a snapshot in the background; *_status tells how it goes. NULL: can't. */

@@ -10,6 +10,7 @@
  *	--snapshot	as opened from a file
  *	--attached, --dropped N
  *	--base N	compare with a file made after N seconds
+ *	--processes	as one of several
  *	--keys		print the key table instead
  */
 #include <getopt.h>
@@ -40,19 +41,49 @@ static void source_save(void *ctx, const char *path)
 	(void)path;
 }
 
+/* A shell, what it runs, some of that merged; one that was let go. The view stays the same. */
+static size_t source_processes(void *ctx, struct ui_process **ret)
+{
+	static const struct ui_process list[] = {
+		{ 1, 0, 4242, 1, "sh -c ./build --all", "", VIEW_RUNNING, 0, 48 << 10, 3 << 20, 1 },
+		{ 2, 1, 4243, 1, "make -j8", "", VIEW_RUNNING, 0, 812 << 10, 9 << 20, 1 },
+		{ 3, 2, 0, 117, "cc1plus", "", VIEW_EXITED, 0, 5 << 20, 0, 0 },
+		{ 4, 2, 4402, 1, "ld -o program a.o b.o", "", VIEW_EXITED, 1, 31 << 20, 0, 0 },
+		{ 5, 1, 4410, 1, "sudo make install", "it runs as another user", VIEW_DETACHED, -1, 0, 0, 0 },
+		{ 6, 0, 4500, 1, "sceneview --hd scene.json", "", VIEW_RUNNING, 0, 2 << 20, 508 << 20, 6 },
+	};
+	size_t n = sizeof(list) / sizeof(list[0]);
+
+	(void)ctx;
+	*ret = xcalloc(n, sizeof(**ret));
+	for (size_t i = 0; i < n; i++) {
+		(*ret)[i] = list[i];
+		(*ret)[i].command = xstrdup(list[i].command);
+		(*ret)[i].why = xstrdup(list[i].why);
+	}
+	return n;
+}
+
+static bool source_choose(void *ctx, uint32_t id)
+{
+	(void)ctx;
+	return id < 6;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "rate", required_argument, NULL, 'r' }, { "steps", required_argument, NULL, 's' },
 		{ "hostile", no_argument, NULL, 'h' }, { "ascii", no_argument, NULL, 'a' },
 		{ "snapshot", no_argument, NULL, 'i' }, { "attached", no_argument, NULL, 'p' },
-		{ "dropped", required_argument, NULL, 'd' }, { "keys", no_argument, NULL, 'k' },
+		{ "dropped", required_argument, NULL, 'd' }, { "keys", no_argument, NULL, 'k' }, { "processes", no_argument, NULL, 'P' },
 		{ "base", required_argument, NULL, 'b' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct fakeheap_config config = { .rate = 1 };
 	struct ui_options ui = { .delay = 1, .title = "./sceneview --hd scene.json" };
 	unsigned steps = 20, base = 0;
+	bool several = false;
 	int opt, sig;
 
 	setlocale(LC_CTYPE, "");
@@ -66,6 +97,7 @@ int main(int argc, char **argv)
 		case 'p': config.attached = true; break;
 		case 'd': config.dropped = strtoull(optarg, NULL, 10); break;
 		case 'b': base = (unsigned)atoi(optarg); break;
+		case 'P': several = true; break;
 		case 'k': ui_print_keys(); return 0;
 		default: return 2;
 		}
@@ -85,7 +117,9 @@ int main(int argc, char **argv)
 		source.view = fakeheap_view(source.heap);
 	struct ui_source ops = {
 		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot,
-		.base = source.base, .base_names = fakeheap_names(source.heap), .base_name = "runs/before.pb.gz",
+		.base = source.base, .base_names = fakeheap_names(source.heap), 
+		.base_name = "runs/before.pb.gz", .processes = several ? source_processes : NULL,
+		.choose = source_choose,
 	};
 	enum ui_leave leave;
 	struct err *err = ui_run(&ops, fakeheap_names(source.heap), NULL, &ui, &leave, &sig);

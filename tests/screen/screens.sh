@@ -156,6 +156,28 @@ END
   check "base-$size.txt" "$dir.all"
 done
 
+# several processes
+for size in 120x40 80x24 40x10; do
+  dir=$tmp/processes-$size
+  mkdir -p "$dir"
+  cat >"$dir.script" <<END
+size $size
+:save-display $dir/1-all
+key p j j j j j
+:save-display $dir/2-list
+key Enter
+:save-display $dir/3-one
+key p G Enter
+:save-display $dir/4-gone
+END
+  ok "$size with several processes runs" timeout 20 "$screenrun" --processes "$dir.script"
+  for file in "$dir"/*; do
+    printf '===== %s\n' "${file##*/}"
+    cat "$file"
+  done >"$dir.all"
+  check "processes-$size.txt" "$dir.all"
+done
+
 # names that try to break the screen: no control byte comes through, nothing moves
 dir=$tmp/hostile
 mkdir -p "$dir"
