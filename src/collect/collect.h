@@ -72,7 +72,7 @@ struct collect_process {
 	uint32_t merged;	/* processes it stands for, mostly 1 */
 	char *command;		/* sanitised; merged: the program's name */
 	enum view_state state;	/* VIEW_DETACHED: it went on unwatched, see `why` */
-	const char *why;	/* why it isn't watched any more, or "" */
+	char *why;		/* why it isn't watched any more, or "" */
 	int exit_code;		/* state VIEW_EXITED: the shell's convention; -1 not known */
 	double start;		/* seconds since the collector's, of its fork or attaching */
 	struct trace_stats s;	/* totals of its newest view */
