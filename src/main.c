@@ -132,7 +132,7 @@ static struct err *make_terminal(const struct cli *cli, bool screen, struct rela
 static int watch(struct cli *cli, bool screen)
 {
 	struct collect_config config = {
-		.pid = cli->mode == CLI_RUN ? 0 : cli->pid,
+		.pids = &cli->pid, .npids = cli->mode == CLI_RUN ? 0 : 1, .follow = true,
 		.launch = { .argv = cli->argv, .fd = { -1, -1, -1 } },
 		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,

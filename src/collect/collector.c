@@ -1,8 +1,9 @@
 /*
- * The collector thread: runs one session, carries out commands, publishes views. See collect.h.
+ * The collector thread: runs the sessions, carries out commands, publishes views. See collect.h; follow.c
+ * has what becomes of a process.
  *
- * Shared state is in struct collector under `lock`: the newest view, the state, the commands
- * wanted. The session itself is touched by the thread alone.
+ * Shared state is in struct collector under `lock`: the newest views, the state, the commands
+ * wanted. The sessions themselves are touched by the thread alone.
  */
 #include "collect/collect.h"
 
@@ -19,18 +20,32 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/ticks.h"
+#include "collect/follow.h"
+#include "collect/processes.h"
 #include "collect/session.h"
+#include "elf/modules.h"
 #include "heap/view.h"
+#include "symbol/names.h"
 
 #define STEP_IDLE_MS 20		/* between looks at the rings when nothing comes */
 #define STEP_BUSY_MS 1		/* and while events come in */
 #define STEP_QUIET_MS 50	/* and when nothing has come for a second */
 #define DETACH_SECONDS 10.0
 
+struct published {
+	struct view *sum;
+	struct process_list *list;
+	struct view **views;		/* one for each in the list */
+};
+
 struct collector {
 	struct collect_config config;
 	pthread_t thread;
-	struct session *session;	/* set before the start is reported, then constant */
+	struct follow *follow;		/* the thread's */
+	struct modules *modules;	/* of all processes */
+	struct names *names;
+	pid_t first_pid;		/* set before the start is reported, then constant */
+	char *refusals;			/* the same */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;		/* started, state or done_seq changed */
@@ -42,7 +57,7 @@ struct collector {
 	struct err *start_err;
 	int start_exit;
 	enum collect_state state;
-	struct view *view;
+	struct published newest;
 	char *message;
 	int exit_code;
 	bool want_pause, want_pause_set;
@@ -85,21 +100,35 @@ static void set_state(struct collector *c, enum collect_state state, char *messa
 	notify(c);
 }
 
+static void published_deinit(struct published *p)
+{
+	for (size_t i = 0; p->list && i < p->list->n; i++)
+		view_unref(p->views[i]);
+	free(p->views);
+	process_list_unref(p->list);
+	view_unref(p->sum);
+}
+
 static void publish(struct collector *c)
 {
 	pthread_mutex_lock(&c->lock);
 	uint64_t asked = c->now_asked;
 	pthread_mutex_unlock(&c->lock);
 
-	struct view *view = session_publish(c->session);
+	struct processes *ps = follow_processes(c->follow);
+	processes_publish(ps);
+	struct published fresh = { processes_sum(ps), processes_list(ps), NULL };
+	fresh.views = xcalloc(fresh.list->n + 1, sizeof(*fresh.views));
+	for (size_t i = 0; i < fresh.list->n; i++)
+		fresh.views[i] = view_ref(processes_by_id(ps, fresh.list->p[i].id)->view);
 
 	pthread_mutex_lock(&c->lock);
-	struct view *old = c->view;
-	c->view = view;
+	struct published old = c->newest;
+	c->newest = fresh;
 	c->now_done = asked;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
-	view_unref(old);
+	published_deinit(&old);
 	notify(c);
 }
 
@@ -131,43 +160,33 @@ static struct wants take_wants(struct collector *c)
 static bool carry_out(struct collector *c, const struct wants *w)
 {
 	if (w->pause_set)
-		session_pause(c->session, w->pause);
+		follow_pause(c->follow, w->pause);
 	if (w->rate_set)
-		session_set_rate(c->session, w->rate);
+		follow_set_rate(c->follow, w->rate);
 	if (w->refresh > 0)
 		c->config.refresh = w->refresh;
 	if (w->sig)
-		session_signal(c->session, w->sig);
+		follow_signal(c->follow, w->sig);
 	return w->detach || w->stop;
 }
 
 static void detach(struct collector *c)
 {
 	char *message = NULL;
-	struct err *err = session_detach(c->session, &message);
+	struct err *err = follow_detach(c->follow, &message);
+	int exit_code = follow_exit_code(c->follow);
 
 	publish(c);
 	if (err) {
 		log_line("detach: %s", err->text);
 		set_state(c, COLLECT_FAILED, xstrdup(err->text), -1);
 		err_free(err);
-	} else if (session_exit_code(c->session) >= 0 || !message) {
+	} else if (exit_code >= 0 || !message) {
 		/* its own end came first */
-		set_state(c, COLLECT_EXITED, message, session_exit_code(c->session));
+		set_state(c, COLLECT_EXITED, message, exit_code);
 	} else {
 		set_state(c, COLLECT_DETACHED, message, -1);
 	}
-}
-
-static void ended(struct collector *c)
-{
-	char *message = NULL;
-
-	if (session_replaced(c->session))
-		message = xasprintf("process %d has executed another program: what was watched is gone; "
-				    "attach again to watch the new one", (int)session_pid(c->session));
-	publish(c);
-	set_state(c, COLLECT_EXITED, message, session_exit_code(c->session));
 }
 
 /* After the end: views are still asked for (names came in, screens stay open). */
@@ -189,13 +208,12 @@ static void serve_after_end(struct collector *c)
 
 static void wait_for_something(struct collector *c, int sigchld, int timeout_ms)
 {
-	struct pollfd p[3] = {
-		{ .fd = c->wake_fd, .events = POLLIN },
-		{ .fd = sigchld, .events = POLLIN },
-		{ .fd = session_pidfd(c->session), .events = POLLIN },
-	};
+	size_t npids;
+	struct pollfd *p = follow_polls(c->follow, 2, &npids);
 
-	if (poll(p, 3, timeout_ms) <= 0)
+	p[0] = (struct pollfd){ .fd = c->wake_fd, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = sigchld, .events = POLLIN };
+	if (poll(p, 2 + npids, timeout_ms) <= 0)
 		return;
 	if (p[0].revents) {
 		uint64_t n;
@@ -220,9 +238,10 @@ static void run(struct collector *c, int sigchld)
 			return;
 		}
 		struct err *err = NULL;
-		enum session_step step = session_step(c->session, &err);
+		enum session_step step = follow_step(c->follow, &err);
 		if (step == SESSION_ENDED) {
-			ended(c);
+			publish(c);
+			set_state(c, COLLECT_EXITED, follow_farewell(c->follow), follow_exit_code(c->follow));
 			return;
 		}
 		if (step == SESSION_BROKEN) {
@@ -257,30 +276,32 @@ static int open_sigchld(void)
 static void *collector_main(void *arg)
 {
 	struct collector *c = arg;
-	struct session *session = NULL;
 	int exit_code = 1;
 
-	struct err *err = session_open(&c->config, &session, &exit_code);
+	struct err *err = follow_open(c->follow, &c->refusals, &exit_code);
 
 	pthread_mutex_lock(&c->lock);
-	c->session = session;
+	c->first_pid = err ? 0 : follow_processes(c->follow)->list[0]->pid;
 	c->start_err = err;
 	c->start_exit = exit_code;
 	c->started = true;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
-	if (err)
-		return NULL;
-	CLEANUP_CLOSE int sigchld = open_sigchld();
-	run(c, sigchld);
-	serve_after_end(c);
+	if (!err) {
+		CLEANUP_CLOSE int sigchld = open_sigchld();
+		run(c, sigchld);
+		serve_after_end(c);
+	}
+	follow_destroy(c->follow);	/* on the thread that traces */
 	return NULL;
 }
 
 static void collector_free(struct collector *c)
 {
-	session_close(c->session);
-	view_unref(c->view);
+	names_destroy(c->names);
+	published_deinit(&c->newest);
+	modules_destroy(c->modules);
+	free(c->refusals);
 	free(c->message);
 	close(c->news_fd);
 	close(c->wake_fd);
@@ -306,6 +327,9 @@ struct err *collector_start(const struct collect_config *config, struct collecto
 
 	c->config = *config;
 	c->exit_code = -1;
+	c->modules = modules_create();
+	c->names = names_create(c->modules);
+	c->follow = follow_create(&c->config, c->modules);
 	pthread_mutex_init(&c->lock, NULL);
 	init_cond(&c->changed);
 	c->news_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -318,7 +342,7 @@ struct err *collector_start(const struct collect_config *config, struct collecto
 	if (!err && rc)
 		err = err_errno(rc, "can't start a thread");
 	if (err) {
-		c->session = NULL;
+		follow_destroy(c->follow);
 		collector_free(c);
 		return err;
 	}
@@ -342,9 +366,44 @@ struct err *collector_start(const struct collect_config *config, struct collecto
 struct view *collector_view(struct collector *c)
 {
 	pthread_mutex_lock(&c->lock);
-	struct view *view = c->view ? view_ref(c->view) : NULL;
+	struct view *view = c->newest.sum ? view_ref(c->newest.sum) : NULL;
 	pthread_mutex_unlock(&c->lock);
 	return view;
+}
+
+struct view *collector_process_view(struct collector *c, uint32_t id)
+{
+	struct view *view = NULL;
+
+	if (id == COLLECT_SUM)
+		return collector_view(c);
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; c->newest.list && i < c->newest.list->n && !view; i++)
+		if (c->newest.list->p[i].id == id)
+			view = view_ref(c->newest.views[i]);
+	pthread_mutex_unlock(&c->lock);
+	return view;
+}
+
+struct process_list *collector_processes(struct collector *c)
+{
+	struct process_list *list;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->newest.list) {
+		list = c->newest.list;
+		__atomic_add_fetch(&list->refs, 1, __ATOMIC_RELAXED);
+	} else {
+		list = xcalloc(1, sizeof(*list));
+		list->refs = 1;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return list;
+}
+
+const char *collector_refusals(const struct collector *c)
+{
+	return c->refusals ? c->refusals : "";
 }
 
 int collector_fd(const struct collector *c)
@@ -359,7 +418,7 @@ struct view *collector_view_now(struct collector *c)
 	wake(c);
 	while (c->now_done < mine)
 		pthread_cond_wait(&c->changed, &c->lock);
-	struct view *view = view_ref(c->view);
+	struct view *view = view_ref(c->newest.sum);
 	pthread_mutex_unlock(&c->lock);
 	return view;
 }
@@ -392,12 +451,12 @@ const char *collector_message(const struct collector *c)
 
 struct names *collector_names(const struct collector *c)
 {
-	return session_names(c->session);
+	return c->names;
 }
 
 const struct modules *collector_modules(const struct collector *c)
 {
-	return session_modules(c->session);
+	return c->modules;
 }
 
 void collector_pause(struct collector *c, bool paused)
@@ -468,7 +527,7 @@ struct err *collector_detach(struct collector *c)
 		if (pthread_cond_timedwait(&c->changed, &c->lock, &until) == ETIMEDOUT) {
 			err = err_new(ERR_BUSY, "process %d didn't let itself be stopped for %.0f "
 				      "seconds: its hooks are still in place, inactive; attach "
-				      "again to remove them", (int)session_pid(c->session),
+				      "again to remove them", (int)c->first_pid,
 				      DETACH_SECONDS);
 			break;
 		}

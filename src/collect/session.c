@@ -1,31 +1,24 @@
 /*
- * One watched process, see session.h. Events go from the probe's drain to intake.c. Here is about getting
- * in, keeping up with the target, and getting out.
+ * One watched process, see session.h: its beginning and end, and keeping up with the target in between. Events
+ * go from the probe's drain to intake.c.
  */
-#include "collect/session.h"
+#include "collect/watched.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/ticks.h"
-#include "collect/control.h"
 #include "collect/frames.h"
-#include "collect/intake.h"
-#include "collect/prefill.h"
 #include "collect/record.h"
 #include "elf/modules.h"
 #include "heap/heap.h"
 #include "heap/view.h"
 #include "probe/probe.h"
-#include "symbol/names.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
 #include "wire/wire.h"
@@ -36,46 +29,10 @@
 #define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
 #define MODULES_MISS_SECONDS 0.001	/* the same after an address no module holds, at first; */
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
-#define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
 #define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
 #define START_COST 0.05		/* seconds of its time that may cost it */
 #define START_LOOK 0.01		/* between looks at that */
-#define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
-#define EXEC_TRIES 3		/* detaching again after an exec came between */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
-#define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
-
-struct session {
-	struct collect_config config;
-	struct target *target;
-	struct probe *probe;
-	struct modules *mods;
-	struct names *names;
-	struct unwinder *unwinder;
-	struct frames *frames;
-	struct heap *heap;
-	struct recorder *recorder;	/* or NULL */
-	struct ticks_clock clock;
-	bool placed;		/* the probe is in the target */
-	bool ended, detached, paused;
-	bool replaced;		/* attached, and it has executed another program since */
-	double last_renew, last_usage, last_modules;
-	double miss_interval;	/* seconds; see refresh_after_miss */
-	struct control control;
-	uint64_t usage_events;	/* events at the last look at the usage */
-	double work;		/* seconds of CPU time spent on events */
-	double pause_seconds;	/* the target was stopped to get in */
-	double start;		/* hooks were placed, monotonic */
-	bool starting;		/* within START_SECONDS of it, and launched with the auto rate */
-	double start_looked;
-
-	struct target_usage usage;
-	struct probe_stats stats;
-	uint64_t views;		/* published; goes on over an exec, which starts a new heap */
-	struct intake intake;
-	uint64_t taught;	/* rules handed to the agent */
-
-};
 
 static double thread_cpu(void)
 {
@@ -85,7 +42,7 @@ static double thread_cpu(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static uint32_t wire_rule_of(void *session, uint64_t pc)
+uint32_t session_wire_rule(void *session, uint64_t pc)
 {
 	struct session *s = session;
 
@@ -105,7 +62,7 @@ static struct err *read_modules(struct session *s, bool *ret_changed)
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
 		if (s->placed) {
-			s->probe->ops->reteach(s->probe, wire_rule_of, s);
+			s->probe->ops->reteach(s->probe, session_wire_rule, s);
 			/* the same address may be in another module now, as after a plug-in was reloaded: no
 			 * stack may go on from one that was told before */
 			s->probe->ops->resync(s->probe);
@@ -114,7 +71,7 @@ static struct err *read_modules(struct session *s, bool *ret_changed)
 	return err;
 }
 
-static struct err *refresh_modules(struct session *s)
+struct err *session_refresh_modules(struct session *s)
 {
 	bool changed;
 
@@ -145,10 +102,10 @@ static void teach(void *ctx, const uint64_t *pcs, size_t n)
 {
 	struct session *s = ctx;
 
-	s->taught += s->probe->ops->teach(s->probe, pcs, n, wire_rule_of, s);
+	s->taught += s->probe->ops->teach(s->probe, pcs, n, session_wire_rule, s);
 }
 
-static size_t drain(struct session *s, bool last)
+size_t session_drain(struct session *s, bool last)
 {
 	if (!s->placed)
 		return 0;
@@ -162,199 +119,121 @@ static size_t drain(struct session *s, bool last)
 	return n;
 }
 
-/* ---- getting in ---- */
+/* ---- beginning and end ---- */
 
-/* Stop the target again and again until `again` is no longer true, letting it run in between. */
-static struct err *let_run_a_moment(struct session *s)
+struct probe_config session_probe_config(const struct session *s)
 {
-	struct err *err = target_resume(s->target);
-
-	if (err)
-		return err;
-	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-	return target_stop(s->target);
-}
-
-/* A heaptop that was killed left its hooks: take them out first, or we would hook the hooks. */
-static struct err *clean_leftovers(struct session *s)
-{
-	for (int i = 0; i < REMOVE_TRIES; i++) {
-		size_t found = 0;
-		bool again = false;
-		struct err *err = probe_agent_cleanup(s->target, s->mods, &found, &again);
-		if (err)
-			return err;
-		if (found)
-			log_line("%zu hooks of an earlier heaptop taken out", found);
-		if (!again)
-			return NULL;
-		err = let_run_a_moment(s);
-		if (err)
-			return err;
-	}
-	log_line("memory of an earlier heaptop stays mapped: a thread was always inside");
-	return NULL;
-}
-
-static struct err *no_allocator(struct session *s)
-{
-	for (size_t i = 0; i < s->probe->nhooks; i++) {
-		if (s->probe->hooks[i].hooked)
-			return NULL;
-	}
-	const char *why = s->probe->nhooks ? s->probe->hooks[0].reason : NULL;
-	return err_new(ERR_UNSUPPORTED, "process %d has no allocator heaptop can hook%s%s: "
-		       "no module defines malloc in its symbol tables", (int)target_pid(s->target),
-		       why ? ": " : "", why ? why : "");
-}
-
-/* Target stopped, its modules known, probe prepared. */
-static struct err *place(struct session *s)
-{
-	struct err *err = s->probe->ops->place(s->probe, s->target);
-
-	/* a signal handler had interrupted a thread at an entry point: it goes on in a moment */
-	for (int i = 0; err && err->code == ERR_BUSY && i < PLACE_TRIES; i++) {
-		err_free(err);
-		err = let_run_a_moment(s);
-		if (!err)
-			err = s->probe->ops->place(s->probe, s->target);
-	}
-	if (err)
-		return err;
-	err = no_allocator(s);
-	if (err) {
-		bool again = false;
-		err_free(s->probe->ops->remove(s->probe, s->target, &again));
-		return err;
-	}
-	s->placed = true;
-	s->start = monotonic_seconds();
-	s->starting = s->control.on && !s->config.pid;
-	if (s->paused)
-		err = s->probe->ops->set_active(s->probe, s->target, false);
-	return err;
-}
-
-static struct err *hook_stopped_image(struct session *s)
-{
-	struct err *err = refresh_modules(s);
-
-	if (!err)
-		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
-	if (!err)
-		err = place(s);
-	return err;
-}
-
-static struct err *get_in_launched(struct session *s, int *ret_exit)
-{
-	struct err *err = target_launch(&s->config.launch, &s->target, ret_exit);
-
-	if (err)
-		return err;
-	*ret_exit = LAUNCH_FAILED;
-	err = hook_stopped_image(s);
-	if (!err)
-		err = target_resume(s->target);
-	if (err) {
-		/* nothing of the program has run yet: it isn't started without its profiler */
-		kill(target_pid(s->target), SIGKILL);
-	}
-	return err;
-}
-
-static struct err *get_in_attached(struct session *s, int *ret_exit)
-{
-	*ret_exit = 1;
-	struct err *err = target_check(s->config.pid);
-	if (err)
-		return err;
-	struct prefill *prefill = prefill_create();
-	err = target_attach(s->config.pid, &s->target);
-	if (err) {
-		prefill_destroy(prefill);
-		return err;
-	}
-	prefill_take(prefill, s->target);
-	/* symbols are looked up while the target runs; the second stop only places the hooks */
-	err = target_resume(s->target);
-	if (!err)
-		err = refresh_modules(s);
-	if (!err) {
-		prefill_walk(prefill, s->unwinder);
-		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
-	}
-	if (!err)
-		err = target_stop(s->target);
-	if (err) {
-		prefill_destroy(prefill);
-		return err;
-	}
-	err = clean_leftovers(s);
-	if (!err)
-		err = place(s);
-	struct err *resumed = target_resume(s->target);
-	s->pause_seconds = target_pause(s->target);
-	if (!err)
-		log_line("%zu rules handed over in advance",
-			 prefill_teach(prefill, s->probe, wire_rule_of, s));
-	prefill_destroy(prefill);
-	if (err) {
-		err_free(resumed);
-		return err;
-	}
-	return resumed;
-}
-
-static struct probe *make_probe(const struct session *s)
-{
-	return probe_agent_create(&(struct probe_config){
+	return (struct probe_config){
 		.rate = s->control.rate,
 		.exact = s->config.exact,
 		/* Many programs do most of their allocating when they start, and short ones nothing
 		 * else: those moments are recorded whole, at the price of some waiting. With the auto
 		 * rate a running process is never made to wait. */
-		.raise = s->control.on && s->config.pid,
+		.raise = s->control.on && s->attached,
 		.max_stack = s->config.max_stack,
-	});
+		.ns_per_tick = s->clock.ns_per_tick,
+	};
 }
 
-struct err *session_open(const struct collect_config *config, struct session **ret, int *ret_exit)
+static struct probe *make_probe(const struct session *s)
+{
+	const struct probe_config config = session_probe_config(s);
+
+	return probe_agent_create(&config);
+}
+
+/* `mods` becomes the session's, `target` may be NULL for now. */
+static struct session *create(const struct collect_config *config, const struct session_place *place,
+			      struct modules *mods, struct target *target)
 {
 	struct session *s = xcalloc(1, sizeof(*s));
 
 	s->config = *config;
+	s->target = target;
 	control_init(&s->control, config->budget, config->exact ? 1 : config->rate,
 		     config->auto_rate && !config->exact);
 	s->paused = config->paused;
 	s->miss_interval = MODULES_MISS_SECONDS;
-	s->mods = modules_create();
+	s->mods = mods;
 	s->unwinder = unwinder_create(s->mods);
-	s->frames = frames_create(s->mods);
+	s->frames = frames_create(s->mods, place->modules);
 	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->clock = *place->clock;
+	s->clock.ticks0 = ticks_now();
+	s->clock.ns0 += (uint64_t)((double)(s->clock.ticks0 - place->clock->ticks0) * s->clock.ns_per_tick);
 	s->probe = make_probe(s);
-	ticks_clock_init(&s->clock);
-	*ret_exit = config->pid ? 1 : LAUNCH_FAILED;
-	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
 	s->intake = (struct intake){
 		.heap = s->heap,
 		.frames = s->frames,
 		.unwinder = s->unwinder,
-		.recorder = s->recorder,
 		.clock = &s->clock,
 		.missed = refresh_after_miss,
 		.teach = teach,
 		.ctx = s,
 	};
+	return s;
+}
+
+struct err *session_open(const struct collect_config *config, const struct session_place *place, pid_t pid,
+			 struct session **ret, int *ret_exit)
+{
+	struct session *s = create(config, place, modules_create(), NULL);
+
+	s->attached = pid != 0;
+	*ret_exit = pid ? 1 : LAUNCH_FAILED;
+	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
+	s->intake.recorder = s->recorder;
 	if (!err)
-		err = config->pid ? get_in_attached(s, ret_exit) : get_in_launched(s, ret_exit);
+		err = pid ? session_enter_attached(s, pid, ret_exit) : session_enter_launched(s, ret_exit);
 	if (err) {
 		s->placed = false;
 		session_close(s);
 		return err;
 	}
-	s->names = names_create(s->mods);
+	target_family_join(place->family, s->target);
+	*ret = s;
+	return NULL;
+}
+
+/* Without the target, which stays the caller's. */
+static void close_without(struct session *s)
+{
+	s->target = NULL;
+	session_close(s);
+}
+
+struct err *session_open_forked(struct session *parent, const struct session_place *place, struct target *t,
+				struct session **ret)
+{
+	bool inherited;
+	struct session *s = create(&parent->config, place, modules_copy(parent->mods), t);
+
+	/* as it is in the parent now */
+	s->paused = parent->paused;
+	control_init(&s->control, s->config.budget, parent->control.on ? s->config.rate : parent->control.rate,
+		     parent->control.on);
+	struct err *err = session_enter_forked(s, parent, &inherited);
+	if (err || !inherited) {
+		close_without(s);
+		*ret = NULL;
+		return err;
+	}
+	*ret = s;
+	return NULL;
+}
+
+struct err *session_open_image(const struct collect_config *config, const struct session_place *place,
+			       struct target *t, struct session **ret)
+{
+	struct session *s = create(config, place, modules_create(), t);
+
+	*ret = NULL;
+	struct err *err = session_enter_image(s);
+	if (err) {
+		s->placed = false;
+		close_without(s);
+		return err;
+	}
 	*ret = s;
 	return NULL;
 }
@@ -363,7 +242,6 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
-	names_destroy(s->names);
 	s->probe->ops->destroy(s->probe);
 	target_destroy(s->target);
 	heap_destroy(s->heap);
@@ -426,7 +304,7 @@ static void look_after(struct session *s)
 		/* ERR_GONE here is seen by target_poll too */
 		struct err *err = s->probe->ops->renew(s->probe, s->target);
 		/* an attached process isn't traced: its exec shows by the agent's memory being gone */
-		if (err && err->errnum == EFAULT && !target_is_launched(s->target))
+		if (err && err->errnum == EFAULT && s->attached)
 			s->replaced = true;
 		err_free(err);
 		s->last_renew = now;
@@ -438,7 +316,7 @@ static void look_after(struct session *s)
 	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))
 		measure(s, now, false);
 	if (now - s->last_modules >= MODULES_SECONDS) {
-		err_free(refresh_modules(s));
+		err_free(session_refresh_modules(s));
 		ticks_clock_refine(&s->clock);
 	}
 }
@@ -446,7 +324,7 @@ static void look_after(struct session *s)
 /* The program has replaced itself: what was measured belongs to an image that is gone. */
 static struct err *on_exec(struct session *s)
 {
-	drain(s, true);
+	session_drain(s, true);
 	s->probe->ops->destroy(s->probe);
 	s->placed = false;
 	heap_destroy(s->heap);
@@ -460,7 +338,7 @@ static struct err *on_exec(struct session *s)
 	memset(&s->stats, 0, sizeof(s->stats));
 	s->usage_events = 0;
 	log_line("the program has executed %s: starting afresh", target_command(s->target));
-	struct err *err = hook_stopped_image(s);
+	struct err *err = session_enter_image(s);
 	if (err) {
 		/* a program without malloc, or 32-bit: it goes on, unwatched */
 		log_line("not hooked: %s", err->text);
@@ -471,17 +349,39 @@ static struct err *on_exec(struct session *s)
 
 static void on_end(struct session *s)
 {
-	while (drain(s, true))
+	while (session_drain(s, true))
 		;
 	if (s->placed)
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
 	s->ended = true;
 }
 
+enum session_step session_news(struct session *s, struct err **ret_err)
+{
+	for (;;) {
+		switch (target_poll(s->target)) {
+		case TARGET_EXEC:
+			*ret_err = on_exec(s);
+			return *ret_err ? SESSION_BROKEN : SESSION_BUSY;
+		case TARGET_EXITING:
+			err_free(session_refresh_modules(s));
+			session_drain(s, true);
+			measure(s, monotonic_seconds(), true);
+			continue;	/* which lets it go */
+		case TARGET_EXITED:
+			on_end(s);
+			return SESSION_ENDED;
+		case TARGET_BORN:
+		case TARGET_NOTHING:
+			return SESSION_IDLE;
+		}
+	}
+}
+
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
 	uint64_t taught = s->taught;
-	size_t n = drain(s, false);
+	size_t n = session_drain(s, false);
 
 	look_after(s);
 	if (s->replaced) {
@@ -490,21 +390,9 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 		on_end(s);
 		return SESSION_ENDED;
 	}
-	switch (target_poll(s->target)) {
-	case TARGET_EXEC:
-		*ret_err = on_exec(s);
-		return *ret_err ? SESSION_BROKEN : SESSION_BUSY;
-	case TARGET_EXITING:
-		err_free(refresh_modules(s));
-		drain(s, true);
-		measure(s, monotonic_seconds(), true);
-		return SESSION_BUSY;
-	case TARGET_EXITED:
-		on_end(s);
-		return SESSION_ENDED;
-	case TARGET_NOTHING:
-		break;
-	}
+	enum session_step step = session_news(s, ret_err);
+	if (step != SESSION_IDLE)
+		return step;
 	if (s->taught != taught || n >= AT_ONCE)
 		return SESSION_AT_ONCE;
 	return n || s->starting ? SESSION_BUSY : SESSION_IDLE;
@@ -540,7 +428,7 @@ struct view *session_publish(struct session *s)
 		.command = (char *)target_command(s->target),
 		.state = view_state(s),
 		.exit_code = s->ended ? target_exit_code(s->target) : -1,
-		.attached = !target_is_launched(s->target),
+		.attached = s->attached,
 		.exact = s->config.exact,
 		.auto_rate = s->control.on,
 		.rate = s->control.rate,
@@ -566,98 +454,6 @@ struct view *session_publish(struct session *s)
 	free(un);
 	view->seq = ++s->views;
 	return view;
-}
-
-/* ---- getting out ---- */
-
-static struct err *take_out(struct session *s, bool *ret_left)
-{
-	bool again = true;
-
-	*ret_left = false;
-	for (int i = 0; again && i < REMOVE_TRIES; i++) {
-		if (i) {
-			struct err *err = let_run_a_moment(s);
-			if (err)
-				return err;
-		}
-		struct err *err = s->probe->ops->remove(s->probe, s->target, &again);
-		if (err)
-			return err;
-	}
-	*ret_left = again;
-	return NULL;
-}
-
-/* It can't be stopped because it is ending, or has executed another program: see it through. */
-static struct err *see_through(struct session *s, struct err *gone)
-{
-	if (gone->code != ERR_GONE)
-		return gone;
-	for (int i = 0; i < GONE_TRIES; i++) {
-		struct err *err = NULL;
-		switch (session_step(s, &err)) {
-		case SESSION_ENDED:
-			err_free(gone);
-			return NULL;
-		case SESSION_BROKEN:
-			err_free(gone);
-			return err;
-		case SESSION_IDLE:
-		case SESSION_BUSY:
-		case SESSION_AT_ONCE:
-			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		}
-	}
-	return gone;
-}
-
-static struct err *take_out_and_release(struct session *s, char **ret_message)
-{
-	struct err *err = target_stop(s->target);
-
-	if (err)
-		return err;
-	drain(s, true);
-	bool left = false;
-	if (s->placed) {
-		s->probe->ops->stats(s->probe, s->target, &s->stats);
-		err = take_out(s, &left);
-		if (!err)
-			err = s->probe->ops->verify(s->probe, s->target);
-	}
-	struct err *resumed = target_resume(s->target);
-	if (err) {
-		err_free(resumed);
-		return err;
-	}
-	s->placed = false;
-	s->detached = true;
-	*ret_message = xasprintf("detached from %d: hooks removed, its code is identical to its "
-				 "files%s", (int)target_pid(s->target),
-				 left ? "; a thread was always inside, so some unused memory stays mapped"
-				 : "");
-	return resumed;
-}
-
-struct err *session_detach(struct session *s, char **ret_message)
-{
-	struct err *err = NULL;
-
-	*ret_message = NULL;
-	for (int i = 0; !s->ended && !s->detached && i < EXEC_TRIES; i++) {
-		err_free(err);
-		err = take_out_and_release(s, ret_message);
-		if (err)
-			err = see_through(s, err);
-		if (err && err->code != ERR_GONE)
-			break;
-	}
-	if (err && (s->ended || s->detached)) {
-		err_free(err);
-		err = NULL;
-	}
-	return err;
 }
 
 /* ---- commands ---- */
@@ -699,17 +495,12 @@ int session_exit_code(const struct session *s)
 	return s->ended && target_is_launched(s->target) ? target_exit_code(s->target) : -1;
 }
 
-pid_t session_pid(const struct session *s)
+struct target *session_target(const struct session *s)
 {
-	return target_pid(s->target);
+	return s->target;
 }
 
-const struct modules *session_modules(const struct session *s)
+double session_cpu(const struct session *s)
 {
-	return s->mods;
-}
-
-struct names *session_names(const struct session *s)
-{
-	return s->names;
+	return s->usage.cpu;
 }

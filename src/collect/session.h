@@ -1,7 +1,8 @@
 /*
  * One watched process on the collector thread: target + probe + unwinder + model, from getting in
- * to being out again. The steps, in order: session_open, session_step as often as possible (at
- * least every 20 ms), session_detach or the target's own end, session_close.
+ * to being out again. The steps, in order: one of the session_open, session_step as often as possible (at
+ * least every 20 ms) and session_news at once when the target's family says so, session_detach or the
+ * target's own end, session_close.
  */
 #ifndef HEAPTOP_COLLECT_SESSION_H
 #define HEAPTOP_COLLECT_SESSION_H
@@ -13,11 +14,32 @@
 
 struct err;
 struct modules;
-struct names;
 struct session;
+struct target;
+struct target_family;
+struct ticks_clock;
 struct view;
 
-struct err *session_open(const struct collect_config *config, struct session **ret, int *ret_exit);
+/* What the sessions of one collector share; outlives them. */
+struct session_place {
+	struct modules *modules;	/* of all processes: what frames are told by */
+	struct target_family *family;
+	const struct ticks_clock *clock;
+};
+
+/* Launch (pid 0) or attach. */
+struct err *session_open(const struct collect_config *config, const struct session_place *place, pid_t pid,
+			 struct session **ret, int *ret_exit);
+/*
+ * A child of a launched program, stopped; it stays so. Forked: with the parent's hooks, from now on for itself;
+ * *ret NULL without an error: there are none in it, or it runs in its parent's memory. Or a new image that
+ * hasn't run yet: with hooks of its own. The target becomes the session's, or after an error and with NULL
+ * stays the caller's.
+ */
+struct err *session_open_forked(struct session *parent, const struct session_place *place, struct target *t,
+				struct session **ret);
+struct err *session_open_image(const struct collect_config *config, const struct session_place *place,
+			       struct target *t, struct session **ret);
 /* Accepts NULL. The target must have been detached from or have ended; views live on. */
 void session_close(struct session *s);
 
@@ -30,6 +52,8 @@ enum session_step {
 	SESSION_BROKEN,		/* *ret_err says why; the target was let go */
 };
 enum session_step session_step(struct session *s, struct err **ret_err);
+/* What the target has to report, and nothing else: it waits for us. IDLE, BUSY, ENDED or BROKEN. */
+enum session_step session_news(struct session *s, struct err **ret_err);
 
 struct view *session_publish(struct session *s);
 /* Remove every hook and let the target go on. *ret_message: what was found, for the user (malloc'ed). */
@@ -44,8 +68,8 @@ int session_pidfd(const struct session *s);
 int session_exit_code(const struct session *s);
 /* It ended because the attached process has executed another program, which goes on unwatched. */
 bool session_replaced(const struct session *s);
-pid_t session_pid(const struct session *s);
-const struct modules *session_modules(const struct session *s);
-struct names *session_names(const struct session *s);
+struct target *session_target(const struct session *s);
+/* Seconds of CPU time it has used, when last looked at. */
+double session_cpu(const struct session *s);
 
 #endif

@@ -100,6 +100,52 @@ static struct entry *add_entry(struct modules *mods, const struct module *pub, c
 	return e;
 }
 
+static struct entry *same_entry(const struct modules *to, const struct entry *e)
+{
+	return e ? entry_at(to, e->pub.id - 1) : NULL;
+}
+
+struct modules *modules_copy(const struct modules *mods)
+{
+	struct modules *ret = modules_create();
+
+	for (size_t i = 0; i < mods->count; i++) {
+		const struct entry *e = entry_at(mods, i);
+		struct entry *copy = add_entry(ret, &e->pub, e->raw_path);
+		copy->seen = e->seen;
+		if (e->pub.file)
+			elf_file_ref(e->pub.file);
+	}
+	ret->anon = same_entry(ret, mods->anon);
+	for (size_t i = 0; i < mods->nranges; i++) {
+		VEC_GROW(ret->ranges, ret->nranges, ret->cap);
+		ret->ranges[ret->nranges] = mods->ranges[i];
+		ret->ranges[ret->nranges++].entry = same_entry(ret, mods->ranges[i].entry);
+	}
+	return ret;
+}
+
+uint32_t modules_adopt(struct modules *mods, const struct module *of)
+{
+	bool vdso = !strcmp(of->path, "[vdso]");
+
+	/* the newest first: a program's files are asked for together */
+	for (size_t i = mods->count; i-- > 0;) {
+		const struct module *m = &entry_at(mods, i)->pub;
+		bool same = vdso ? true
+			: of->file ? m->file == of->file
+			: !m->file && m->dev == of->dev && m->inode == of->inode;
+		if (same && !strcmp(m->path, of->path))
+			return m->id;
+	}
+	struct module pub = *of;
+	pub.gone = false;
+	struct entry *e = add_entry(mods, &pub, of->path);
+	if (e && pub.file)
+		elf_file_ref(pub.file);
+	return e ? e->pub.id : 0;
+}
+
 static bool is_anonymous(const struct mapping *map)
 {
 	/* "[heap]", "[stack]", "[anon:name]" and "anon_inode:..." hold no file either */

@@ -34,6 +34,14 @@ struct module {
 
 struct modules *modules_create(void);
 void modules_destroy(struct modules *mods);
+/* As they are now, the same ids, ranges too: what a forked child begins with. */
+struct modules *modules_copy(const struct modules *mods);
+/*
+ * A table for several address spaces has no ranges, only the files that their own tables name: the id there
+ * of a module of such a table, which is added if it isn't there. One for the same file, wherever it lies; the vdso
+ * is the same everywhere. 0: the table is full.
+ */
+uint32_t modules_adopt(struct modules *mods, const struct module *of);
 
 /* One executable or other file mapping as /proc/PID/maps has it. */
 struct mapping {

@@ -247,6 +247,11 @@ uint32_t tree_insert(struct tree *tree, struct tree_path *path, size_t keep, con
 	return lookup(tree, path, keep, addrs, n, true);
 }
 
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint64_t addr)
+{
+	return step(tree, parent, addr, *depth_at(tree, parent) + 1u, true);
+}
+
 uint32_t tree_find(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n)
 {
 	return lookup(tree, path, keep, addrs, n, false);

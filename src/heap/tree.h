@@ -86,6 +86,9 @@ uint32_t tree_insert(struct tree *tree, struct tree_path *path, size_t keep, con
 #define TREE_NONE UINT32_MAX
 uint32_t tree_find(struct tree *tree, struct tree_path *path, size_t keep, const uint64_t *addrs, size_t n);
 
+/* One frame inwards of a node that is there; added if need be. */
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint64_t addr);
+
 /* Frames of a stack that are kept; of longer ones the outermost are cut off. */
 #define TREE_MAX_DEPTH 4096u
 

@@ -80,6 +80,8 @@ uint64_t agent_ticks_per_second(const struct agent *a)
 {
 	uint64_t ns = agent_clock_ns() - a->ns_began;
 
+	if (a->config.ns_per_tick > 0)
+		return (uint64_t)(1e9 / a->config.ns_per_tick);
 	if (ns < TSC_LEARN_NS) {
 		usleep((useconds_t)(TSC_LEARN_NS - ns) / 1000 + 1);
 		ns = agent_clock_ns() - a->ns_began;
@@ -226,8 +228,8 @@ static struct err *map_memfd(struct agent *a, struct target *t)
 	if (!err)
 		err = share_memfd(a, t, fd);
 	if (!err)
-		err = agent_call(t, "mmap", SYS_mmap, (const uint64_t[6]){ 0, a->rings_bytes, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0 }, &a->rings);
+		err = agent_call(t, "mmap", SYS_mmap, (const uint64_t[6]){ a->rings, a->rings_bytes,
+				 PROT_READ | PROT_WRITE, MAP_SHARED | (a->rings ? MAP_FIXED : 0), fd, 0 }, &a->rings);
 	struct err *closing = agent_call(t, "close", SYS_close, (const uint64_t[6]){ fd }, NULL);
 	if (err) {
 		err_free(closing);
@@ -236,7 +238,7 @@ static struct err *map_memfd(struct agent *a, struct target *t)
 	return closing;
 }
 
-static struct err *map_rings(struct agent *a, struct target *t)
+struct err *agent_map_rings(struct agent *a, struct target *t)
 {
 	a->nrings = NRINGS;
 	a->ring_bytes = RING_BYTES;
@@ -262,7 +264,8 @@ static struct err *map_rings(struct agent *a, struct target *t)
 	/* Without rules: writing them from outside isn't one store. Every event copies its stack. */
 	a->rings_bytes = rings;
 	a->copy = xmalloc(a->ring_bytes);
-	return map_anonymous(t, "mmap", 0, a->rings_bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE, &a->rings);
+	return map_anonymous(t, "mmap", a->rings, a->rings_bytes, PROT_READ | PROT_WRITE,
+			     MAP_NORESERVE | (a->rings ? MAP_FIXED : 0), &a->rings);
 }
 
 /* ---- islands ---- */
@@ -398,7 +401,7 @@ static struct err *write_islands(struct agent *a, struct target *t)
 
 /* ---- control block ---- */
 
-static struct err *write_control(struct agent *a, struct target *t)
+struct err *agent_write_control(struct agent *a, struct target *t)
 {
 	uint64_t words[2];
 	uint32_t max = a->config.max_stack ? a->config.max_stack : WIRE_MAX_STACK;
@@ -538,13 +541,13 @@ struct err *agent_place(struct probe *p, struct target *t)
 		a->nonce = ticks_now() * 0x9e3779b97f4a7c15ull;
 	struct err *err = map_state(a, t);
 	if (!err)
-		err = map_rings(a, t);
+		err = agent_map_rings(a, t);
 	if (!err)
 		err = build_islands(a, t);
 	if (!err)
 		err = write_islands(a, t);
 	if (!err)
-		err = write_control(a, t);
+		err = agent_write_control(a, t);
 	if (!err)
 		err = patch_text(a, t);
 	if (!err) {

@@ -112,6 +112,13 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 
 /* place.c */
 struct err *agent_place(struct probe *p, struct target *t);
+/*
+ * Rings, tags and rules as place.c lays them out, mapped in the target at the address a->rings, where something may
+ * lie already, or anywhere if that is 0.
+ */
+struct err *agent_map_rings(struct agent *a, struct target *t);
+/* The control block; from then on the agent records. */
+struct err *agent_write_control(struct agent *a, struct target *t);
 uint64_t agent_clock_ns(void);
 uint64_t agent_ticks_per_second(const struct agent *a);
 /* The main thread's stack: from the start of its mapping to where the program was entered; zeroes if there

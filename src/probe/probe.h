@@ -27,6 +27,7 @@ struct probe_config {
 				 * it waits for room, and nothing is lost */
 	uint32_t max_stack;	/* bytes of stack per event; 0: default */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
+	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
 };
 
 /* An allocator entry point, hooked or not. */
@@ -131,6 +132,15 @@ struct probe {
 
 /* The agent back end. */
 struct probe *probe_agent_create(const struct probe_config *config);
+
+/*
+ * The agent that a process just forked has inherited from `of`'s, made one of its own: the patched text is
+ * there, so are thunks and code; control block, slots and filter are there and zero; only the rings are
+ * still its parent's. Target stopped. What follows is as if it had been placed. *ret NULL without an error:
+ * there is none in it, or it runs in its parent's memory. After an error its hooks pass everything on.
+ */
+struct err *probe_agent_inherit(const struct probe *of, struct target *t, const struct probe_config *config,
+				struct probe **ret);
 
 /*
  * Take out an agent that a killed heaptop left behind: entry points whose bytes are a jump into an

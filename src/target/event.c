@@ -238,10 +238,32 @@ static enum target_event handle_report(struct target *t, pid_t tid, int status)
 			return TARGET_EXITING;
 		}
 		return TARGET_NOTHING;
-	default:
-		pass_on(tid, kind, sig);
-		return TARGET_NOTHING;
+	case STOP_TRAP:
+	case STOP_GROUP: {
+		struct thread *th = target_thread(t, tid);
+		if (th && th->fresh) {
+			th->group_stop = kind == STOP_GROUP;
+			target_greet(t, th);
+		}
+		bool born = t->born && tid == t->pid;
+		if (born)
+			t->born = false;
+		if (born && !t->shares) {
+			t->stopped = true;
+			t->stop_began = target_now();
+			th->state = THREAD_STOPPED;
+			return TARGET_BORN;
+		}
+		break;
 	}
+	case STOP_OTHER:
+		target_forked(t, tid, status >> 16);
+		break;
+	default:
+		break;
+	}
+	pass_on(tid, kind, sig);
+	return TARGET_NOTHING;
 }
 
 static enum target_event do_exec(struct target *t)
@@ -259,12 +281,40 @@ static enum target_event do_exec(struct target *t)
 	return TARGET_EXEC;
 }
 
+/* One report of the thread that the family has found to have one. */
+static enum target_event poll_reported(struct target *t)
+{
+	pid_t tid = t->reported;
+	int status = t->first_status;
+
+	t->reported = 0;
+	t->first_status = 0;
+	if (t->exec_pending)
+		return do_exec(t);
+	if (status)
+		return handle_report(t, t->pid, status);
+	if (!tid)
+		return TARGET_NOTHING;
+	pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+	if (got == tid && target_thread(t, tid)) {
+		enum target_event event = handle_report(t, tid, status);
+		return event == TARGET_EXEC ? do_exec(t) : event;
+	}
+	if (got < 0 && errno == ECHILD && tid == t->pid) {
+		target_set_exited(t, -1);	/* somebody else took its status */
+		return TARGET_EXITED;
+	}
+	return TARGET_NOTHING;
+}
+
 static enum target_event poll_launched(struct target *t)
 {
 	bool again = true;
 
 	if (t->first_left)
 		seize_unseen(t);
+	if (t->family && t->follow)
+		return poll_reported(t);
 
 	while (again) {
 		again = false;

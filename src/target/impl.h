@@ -27,6 +27,7 @@ struct thread {
 	enum thread_state state;
 	bool watched;		/* stays traced while the target runs: exec and exit events */
 	bool group_stop;	/* stopped by SIGSTOP and the like, not only by us */
+	bool fresh;		/* traced from its birth on, its first stop not yet seen */
 };
 
 /* What maps.c keeps from one reading to the next. */
@@ -46,6 +47,13 @@ struct target {
 	pid_t pid, ns_pid;
 	uint64_t start;		/* start time: tells a reused pid; 0 unknown */
 	bool launched;
+	bool follow;		/* its threads and children are traced from their birth on */
+	struct target_family *family;	/* or NULL */
+	pid_t parent;		/* who forked it; 0: launched or attached to */
+	bool born;		/* a child whose first stop is to come */
+	bool shares;		/* made by vfork: has its parent's memory until it executes something */
+	int first_status;	/* its first stop, if that came before its parent's word; else 0 */
+	pid_t reported;		/* the thread target_poll shall look at */
 	bool stopped;
 	bool exited;
 	bool exec_pending;	/* the first thread is in PTRACE_EVENT_EXEC, not yet handled */
@@ -91,6 +99,10 @@ void target_drop_thread(struct target *t, pid_t tid);
  */
 #define TARGET_OPTIONS PTRACE_O_TRACESYSGOOD
 #define TARGET_WATCH_OPTIONS (TARGET_OPTIONS | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
+/* A child, too, wants to be told of, and so do threads, since they may have children. */
+#define TARGET_FOLLOW_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
+/* Those of a thread of a running target. */
+long target_options(const struct target *t, pid_t tid);
 /* A thread of the running target, seized and watched. False if it is no longer there. */
 bool target_watch(struct target *t, pid_t tid);
 /* Our own scheduling, where permitted, for moments in which each delay counts. */
@@ -99,6 +111,8 @@ void target_restore_priority(struct target *t);
 /* The leaving threads that have stopped meanwhile are let go. */
 void target_let_go(struct target *t);
 struct target *target_new(pid_t pid);
+/* A process that `parent` has forked, about to be stopped for the first time. */
+struct target *target_new_child(const struct target *parent, pid_t pid, bool shares);
 void target_delete(struct target *t);
 
 /* event.c: kinds of stops, from a wait(2) status */
@@ -120,6 +134,17 @@ enum stop_kind target_stop_kind(int status, int *ret_sig);
 bool target_at_exit(struct target *t, pid_t tid);
 /* The process is gone; its wait status or -1. */
 void target_set_exited(struct target *t, int status);
+
+/* family.c */
+/* `tid` stands in the event of having made a child or a thread. Lists may move. */
+void target_forked(struct target *t, pid_t tid, int event);
+/* A thread that is traced from its birth on has come to its first stop, taken already. */
+void target_greet(struct target *t, struct thread *th);
+/* tid is traced by us from its birth on, though nobody told us yet: it is watched from now on. */
+bool target_adopt_thread(struct target *t, pid_t tid);
+/* Children that share their parents' memory go on, since those can't be stopped before. */
+void target_let_sharers_run(struct target_family *f);
+void target_family_leave(struct target *t);
 
 /* launch.c: from PTRACE_EVENT_EXEC to where no constructor has run; the first thread is stopped. */
 struct err *target_run_to_start(struct target *t);

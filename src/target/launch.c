@@ -239,6 +239,7 @@ struct err *target_launch(const struct launch_spec *spec, struct target **ret, i
 	struct target *t = target_new(pid);
 	struct err *err = NULL;
 	t->launched = true;
+	t->follow = spec->follow;
 	if (!target_watch(t, pid)) {
 		err = target_seize_error(pid, pid, errno);
 		goto fail;

@@ -295,9 +295,12 @@ static void new_image(struct target *t)
 	struct thread *th = target_add_thread(t, t->pid);
 	th->watched = true;
 	th->state = THREAD_STOPPED;
+	/* another thread may have had others, and has the first one's place now */
+	ptrace(PTRACE_SETOPTIONS, t->pid, 0, target_options(t, t->pid));
 	t->live = t->pid;
 	t->exit_held = 0;
 	t->first_left = false;
+	t->shares = t->born = false;
 	t->view_valid = false;
 	target_close_mem(t);
 	target_close_maps(t);

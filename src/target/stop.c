@@ -90,9 +90,23 @@ void target_drop_thread(struct target *t, pid_t tid)
 		t->caller = 0;
 }
 
+/*
+ * Only the first thread's end is of interest where all threads are traced: to be told of each one's
+ * would stop it once more.
+ */
+long target_options(const struct target *t, pid_t tid)
+{
+	if (!t->launched)
+		return TARGET_OPTIONS;
+	if (!t->follow)
+		return TARGET_WATCH_OPTIONS;
+	return TARGET_OPTIONS | PTRACE_O_TRACEEXEC | TARGET_FOLLOW_OPTIONS |
+	       (tid == t->pid ? PTRACE_O_TRACEEXIT : 0);
+}
+
 bool target_watch(struct target *t, pid_t tid)
 {
-	if (ptrace(PTRACE_SEIZE, tid, 0, TARGET_WATCH_OPTIONS) < 0)
+	if (ptrace(PTRACE_SEIZE, tid, 0, target_options(t, tid)) < 0)
 		return false;
 	target_add_thread(t, tid)->watched = true;
 	return true;
@@ -183,6 +197,8 @@ static enum wait_result wait_once(struct target *t, struct thread *th)
 		case STOP_GROUP:
 			th->group_stop = sig != SIGTRAP;
 			th->state = THREAD_STOPPED;
+			if (th->fresh)
+				target_greet(t, th);
 			if (!th->group_stop)
 				hide_interruption(t, th);
 			return WAIT_STOPPED;
@@ -202,6 +218,8 @@ static enum wait_result wait_once(struct target *t, struct thread *th)
 			ptrace(PTRACE_CONT, tid, 0, (long)sig);
 			break;
 		default:
+			target_forked(t, tid, status >> 16);
+			th = target_thread(t, tid);	/* the list may have moved */
 			ptrace(PTRACE_INTERRUPT, tid, 0, 0L);
 			ptrace(PTRACE_CONT, tid, 0, 0L);
 			break;
@@ -262,6 +280,8 @@ static struct err *wait_all(struct target *t, double deadline)
 			i++;
 			continue;
 		}
+		if (t->family)
+			target_let_sharers_run(t->family);
 		if (target_now() > deadline)
 			return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be "
 				       "stopped now (a disk, or a vfork): try again", tid, t->pid);
@@ -289,9 +309,12 @@ static struct err *seize_new(struct target *t, size_t *ret_fresh)
 		}
 		if (th)
 			continue;
-		if (ptrace(PTRACE_SEIZE, tids[i], 0,
-			   t->launched ? TARGET_WATCH_OPTIONS : TARGET_OPTIONS) < 0) {
+		if (ptrace(PTRACE_SEIZE, tids[i], 0, target_options(t, tids[i])) < 0) {
 			int errnum = errno;
+			if (t->follow && target_adopt_thread(t, tids[i])) {
+				++*ret_fresh;
+				continue;
+			}
 			struct proc_stat stat;
 			/* One that has died meanwhile, or a first thread that has left. */
 			if (!proc_stat(t->pid, tids[i], &stat) || stat.state == 'Z' ||
@@ -299,7 +322,7 @@ static struct err *seize_new(struct target *t, size_t *ret_fresh)
 				continue;
 			return target_seize_error(t->pid, tids[i], errnum);
 		}
-		target_add_thread(t, tids[i]);
+		target_add_thread(t, tids[i])->watched = t->follow;
 		ptrace(PTRACE_INTERRUPT, tids[i], 0, 0L);
 		++*ret_fresh;
 	}
@@ -455,8 +478,27 @@ struct target *target_new(pid_t pid)
 	return t;
 }
 
+struct target *target_new_child(const struct target *parent, pid_t pid, bool shares)
+{
+	struct target *t = xcalloc(1, sizeof(*t));
+
+	t->pid = t->live = pid;
+	t->mem = t->maps.fd = t->pidfd = -1;	/* its end is reported by wait(2) */
+	t->status = -1;
+	t->launched = t->follow = t->born = true;
+	t->shares = shares;
+	t->parent = parent->pid;
+	t->command = xstrdup(parent->command ? parent->command : "");
+	t->gadget = parent->gadget;
+	t->sigreturn = parent->sigreturn;
+	struct thread *th = target_add_thread(t, pid);
+	th->watched = th->fresh = true;
+	return t;
+}
+
 void target_delete(struct target *t)
 {
+	target_family_leave(t);
 	target_close_mem(t);
 	target_free_maps(t);
 	if (t->pidfd >= 0)
@@ -576,7 +618,17 @@ pid_t target_pid(const struct target *t)
 
 pid_t target_ns_pid(const struct target *t)
 {
+	struct proc_status status;
+
+	/* of a child it isn't known beforehand */
+	if (!t->ns_pid)
+		return proc_status(t->pid, 0, &status) ? status.ns_pid : t->pid;
 	return t->ns_pid;
+}
+
+pid_t target_parent(const struct target *t)
+{
+	return t->parent;
 }
 
 bool target_is_launched(const struct target *t)

@@ -5,7 +5,8 @@
  *
  * A target is either *stopped* (every thread in a ptrace-stop, ours) or *running*. While it
  * runs, an attached target isn't traced at all; a launched one has its first thread traced
- * (exec and exit events), nothing else. Order of calls:
+ * (exec and exit events), nothing else; one that is followed has all its threads traced, since any of them may
+ * fork (family.c). Order of calls:
  *
  *	target_launch | target_attach	-> stopped
  *	target_resume			-> running
@@ -40,6 +41,7 @@ struct launch_spec {
 	int fd[3];		/* descriptors for the child's 0, 1, 2; -1: inherit ours */
 	bool new_session;	/* setsid, and TIOCSCTTY on the first of fd[] that is a tty */
 	const char *unset_env[4];	/* variables heaptop itself set, to be removed; NULL ends */
+	bool follow;		/* its children are traced as well, see target_family */
 };
 
 /* Exit codes of env(1), nice(1), timeout(1) for a program that didn't start; in *ret_exit. */
@@ -83,6 +85,9 @@ enum target_event {
 				 * thread in PTRACE_EVENT_EXIT); memory is still there: drain, then
 				 * target_poll again lets it go */
 	TARGET_EXITED,		/* gone. target_exit_status tells how */
+	TARGET_BORN,		/* the first of a followed child: it has just been forked and is stopped before
+				 * its first instruction. One that vfork made, and that has its parent's memory
+				 * until then, begins with TARGET_EXEC or TARGET_EXITED instead */
 };
 /*
  * See what happened, without blocking. Handles signal-delivery and other stops of a launched
@@ -92,6 +97,25 @@ enum target_event target_poll(struct target *t);
 /* Descriptor that becomes readable when a process ends (pidfd), for poll(2); or -1. A launched
  * target also raises SIGCHLD in heaptop on every event. */
 int target_pidfd(const struct target *t);
+
+/*
+ * All targets of the collector thread. The children of one launched with `follow`, and theirs, become targets
+ * by themselves; they count as launched. Targets join after they were launched or attached to, and leave it when
+ * they are destroyed.
+ */
+struct target_family;
+struct target_family *target_family_create(void);
+/* What is still traced is let go. Its targets have been destroyed. */
+void target_family_destroy(struct target_family *f);	/* accepts NULL */
+void target_family_join(struct target_family *f, struct target *t);
+/*
+ * A target with something to report: target_poll() takes it, one report a call. It may be one never
+ * seen before, whose first event is TARGET_BORN; its owner is from then on the caller. NULL: there is
+ * nothing (more). Targets that are only attached to are asked with target_poll() besides.
+ */
+struct target *target_family_news(struct target_family *f);
+/* Pid of the process that forked it; 0: none, it was launched or attached to. */
+pid_t target_parent(const struct target *t);
 
 /* wait(2) status once TARGET_EXITED was seen, launched targets only; -1 unknown. */
 int target_exit_status(const struct target *t);

@@ -167,7 +167,7 @@ static double run(uint32_t live, unsigned nthreads, uint64_t wanted)
 	double rates[ROUNDS];
 
 	*in = (struct intake){
-		.heap = heap_create(NULL), .frames = frames_create(mods), .clock = &clock,
+		.heap = heap_create(NULL), .frames = frames_create(mods, modules_create()), .clock = &clock,
 		.missed = missed, .teach = teach,
 	};
 	memset(threads, 0, sizeof(threads));

@@ -47,7 +47,7 @@ static int setup(void **state)
 	mods = modules_create();
 	in = xcalloc(1, sizeof(*in));
 	*in = (struct intake){
-		.heap = heap_create(NULL), .frames = frames_create(mods), .unwinder = unwinder_create(mods),
+		.heap = heap_create(NULL), .frames = frames_create(mods, modules_create()), .unwinder = unwinder_create(mods),
 		.clock = &ticks, .missed = missed, .teach = teach,
 	};
 	taught = 0;

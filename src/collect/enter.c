@@ -1,0 +1,186 @@
+/*
+ * Getting in: what a killed heaptop has left is taken out, the hooks are placed, and the target goes on. See
+ * watched.h.
+ */
+#include "collect/watched.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "collect/prefill.h"
+#include "elf/modules.h"
+#include "probe/probe.h"
+#include "target/target.h"
+
+#define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
+#define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
+
+struct err *session_let_run(struct session *s)
+{
+	struct err *err = target_resume(s->target);
+
+	if (err)
+		return err;
+	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	return target_stop(s->target);
+}
+
+/* A heaptop that was killed left its hooks: take them out first, or we would hook the hooks. */
+static struct err *clean_leftovers(struct session *s)
+{
+	for (int i = 0; i < REMOVE_TRIES; i++) {
+		size_t found = 0;
+		bool again = false;
+		struct err *err = probe_agent_cleanup(s->target, s->mods, &found, &again);
+		if (err)
+			return err;
+		if (found)
+			log_line("%zu hooks of an earlier heaptop taken out", found);
+		if (!again)
+			return NULL;
+		err = session_let_run(s);
+		if (err)
+			return err;
+	}
+	log_line("memory of an earlier heaptop stays mapped: a thread was always inside");
+	return NULL;
+}
+
+static struct err *no_allocator(struct session *s)
+{
+	for (size_t i = 0; i < s->probe->nhooks; i++) {
+		if (s->probe->hooks[i].hooked)
+			return NULL;
+	}
+	const char *why = s->probe->nhooks ? s->probe->hooks[0].reason : NULL;
+	return err_new(ERR_UNSUPPORTED, "process %d has no allocator heaptop can hook%s%s: "
+		       "no module defines malloc in its symbol tables", (int)target_pid(s->target),
+		       why ? ": " : "", why ? why : "");
+}
+
+/* Target stopped, its modules known, probe prepared. */
+static struct err *place(struct session *s)
+{
+	struct err *err = s->probe->ops->place(s->probe, s->target);
+
+	/* a signal handler had interrupted a thread at an entry point: it goes on in a moment */
+	for (int i = 0; err && err->code == ERR_BUSY && i < PLACE_TRIES; i++) {
+		err_free(err);
+		err = session_let_run(s);
+		if (!err)
+			err = s->probe->ops->place(s->probe, s->target);
+	}
+	if (err)
+		return err;
+	err = no_allocator(s);
+	if (err) {
+		bool again = false;
+		err_free(s->probe->ops->remove(s->probe, s->target, &again));
+		return err;
+	}
+	s->placed = true;
+	s->start = monotonic_seconds();
+	s->starting = s->control.on && !s->attached;
+	if (s->paused)
+		err = s->probe->ops->set_active(s->probe, s->target, false);
+	return err;
+}
+
+struct err *session_enter_image(struct session *s)
+{
+	struct err *err = session_refresh_modules(s);
+
+	if (!err)
+		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
+	if (!err)
+		err = place(s);
+	return err;
+}
+
+struct err *session_enter_launched(struct session *s, int *ret_exit)
+{
+	struct launch_spec spec = s->config.launch;
+
+	spec.follow = s->config.follow;
+	struct err *err = target_launch(&spec, &s->target, ret_exit);
+
+	if (err)
+		return err;
+	*ret_exit = LAUNCH_FAILED;
+	err = session_enter_image(s);
+	if (!err)
+		err = target_resume(s->target);
+	if (err) {
+		/* nothing of the program has run yet: it isn't started without its profiler */
+		kill(target_pid(s->target), SIGKILL);
+	}
+	return err;
+}
+
+struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
+{
+	*ret_exit = 1;
+	struct err *err = target_check(pid);
+	if (err)
+		return err;
+	struct prefill *prefill = prefill_create();
+	err = target_attach(pid, &s->target);
+	if (err) {
+		prefill_destroy(prefill);
+		return err;
+	}
+	prefill_take(prefill, s->target);
+	/* symbols are looked up while the target runs; the second stop only places the hooks */
+	err = target_resume(s->target);
+	if (!err)
+		err = session_refresh_modules(s);
+	if (!err) {
+		prefill_walk(prefill, s->unwinder);
+		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
+	}
+	if (!err)
+		err = target_stop(s->target);
+	if (err) {
+		prefill_destroy(prefill);
+		return err;
+	}
+	err = clean_leftovers(s);
+	if (!err)
+		err = place(s);
+	struct err *resumed = target_resume(s->target);
+	s->pause_seconds = target_pause(s->target);
+	if (!err)
+		log_line("%zu rules handed over in advance",
+			 prefill_teach(prefill, s->probe, session_wire_rule, s));
+	prefill_destroy(prefill);
+	if (err) {
+		err_free(resumed);
+		return err;
+	}
+	return resumed;
+}
+
+/* A process that was forked from one that is watched: everything is in it but rings of its own. */
+struct err *session_enter_forked(struct session *s, const struct session *parent, bool *ret)
+{
+	const struct probe_config config = session_probe_config(s);
+	struct probe *probe = NULL;
+
+	*ret = false;
+	if (!parent->placed)
+		return NULL;
+	struct err *err = probe_agent_inherit(parent->probe, s->target, &config, &probe);
+	if (err || !probe)
+		return err;
+	s->probe->ops->destroy(s->probe);
+	s->probe = probe;
+	s->placed = *ret = true;
+	s->start = monotonic_seconds();
+	s->starting = s->control.on;
+	s->last_modules = parent->last_modules;
+	if (s->paused)
+		err = probe->ops->set_active(probe, s->target, false);
+	return err;
+}

@@ -1,0 +1,74 @@
+/*
+ * Inside of a session, as its files share it: session.c keeps up with the target, enter.c gets in, leave.c
+ * gets out.
+ */
+#ifndef HEAPTOP_COLLECT_WATCHED_H
+#define HEAPTOP_COLLECT_WATCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/ticks.h"
+#include "collect/collect.h"
+#include "collect/control.h"
+#include "collect/intake.h"
+#include "collect/session.h"
+#include "probe/probe.h"
+#include "target/target.h"
+
+struct frames;
+struct heap;
+struct modules;
+struct recorder;
+struct unwinder;
+
+struct session {
+	struct collect_config config;
+	struct target *target;
+	struct probe *probe;
+	struct modules *mods;		/* the process's own: where they lie in it */
+	struct unwinder *unwinder;
+	struct frames *frames;
+	struct heap *heap;
+	struct recorder *recorder;	/* or NULL */
+	struct ticks_clock clock;
+	bool attached;		/* to a process that ran already; else launched, or the child of one */
+	bool placed;		/* the probe is in the target */
+	bool ended, detached, paused;
+	bool replaced;		/* attached, and it has executed another program since */
+	double last_renew, last_usage, last_modules;
+	double miss_interval;	/* seconds; see refresh_after_miss */
+	struct control control;
+	uint64_t usage_events;	/* events at the last look at the usage */
+	double work;		/* seconds of CPU time spent on events */
+	double pause_seconds;	/* the target was stopped to get in */
+	double start;		/* hooks were placed, monotonic */
+	bool starting;		/* within START_SECONDS of it, and launched with the auto rate */
+	double start_looked;
+
+	struct target_usage usage;
+	struct probe_stats stats;
+	uint64_t views;		/* published; goes on over an exec, which starts a new heap */
+	struct intake intake;
+	uint64_t taught;	/* rules handed to the agent */
+};
+
+/* session.c */
+struct err *session_refresh_modules(struct session *s);
+size_t session_drain(struct session *s, bool last);
+uint32_t session_wire_rule(void *session, uint64_t pc);	/* a probe_rule_fn */
+struct probe_config session_probe_config(const struct session *s);
+
+/* enter.c */
+/* Let the target, which is stopped, run for a moment. */
+struct err *session_let_run(struct session *s);
+/* Launch, or attach, and place the hooks; the target runs. */
+struct err *session_enter_launched(struct session *s, int *ret_exit);
+struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit);
+/* Place the hooks in an image that hasn't run yet; the target stays stopped. */
+struct err *session_enter_image(struct session *s);
+/* Take over what a child has inherited of the parent's hooks; it stays stopped. *ret false: nothing. */
+struct err *session_enter_forked(struct session *s, const struct session *parent, bool *ret);
+
+#endif
