@@ -22,6 +22,7 @@
 struct source {
 	struct collector *c;	/* NULL: snapshot */
 	struct view *view;	/* snapshot */
+	uint32_t process;	/* the one shown, COLLECT_SUM: all together */
 	struct saver *saver;
 	const char *snapshot_name;
 	int usr1;		/* signalfd: a snapshot is wanted */
@@ -32,7 +33,43 @@ static struct view *source_view(void *ctx)
 {
 	struct source *s = ctx;
 
-	return s->c ? collector_view(s->c) : view_ref(s->view);
+	struct view *view = s->c ? collector_process_view(s->c, s->process) : view_ref(s->view);
+
+	if (view || !s->process)
+		return view;
+	s->process = COLLECT_SUM;	/* it has ended and been merged with others */
+	return collector_view(s->c);
+}
+
+static size_t source_processes(void *ctx, struct ui_process **ret)
+{
+	struct process_list *list = collector_processes(((struct source *)ctx)->c);
+	size_t n = list->n;
+
+	*ret = xcalloc(n + 1, sizeof(**ret));
+	for (size_t i = 0; i < n; i++) {
+		const struct collect_process *p = &list->p[i];
+		(*ret)[i] = (struct ui_process){
+			.id = p->id, .parent = p->parent, .pid = (int)p->pid, .merged = p->merged,
+			.command = xstrdup(p->command ? p->command : ""), .why = xstrdup(p->why ? p->why : ""),
+			.state = p->state, .exit_code = p->exit_code, .live_bytes = p->s.live_bytes,
+			.rss = p->rss, .threads = p->threads,
+		};
+	}
+	process_list_unref(list);
+	return n;
+}
+
+static bool source_choose(void *ctx, uint32_t id)
+{
+	struct source *s = ctx;
+	struct view *view = collector_process_view(s->c, id);
+
+	if (!view)
+		return false;
+	view_unref(view);
+	s->process = id;
+	return true;
 }
 
 static void reset(int fd)
@@ -116,6 +153,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 	view_unref(first);
 	struct ui_source source = {
 		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
+		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
 		.pause = s->c ? source_pause : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.save = source_save, .status = source_status,

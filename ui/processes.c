@@ -294,7 +294,7 @@ bool processes_name(const struct ui *ui, char *buf, size_t len)
 	size_t n = processes_read(ui, &list);
 	bool several = n > 1;
 
-	if (several && !ui->process)
+	if (several)
 		snprintf(buf, len, "all %zu processes", n);
 	for (size_t i = 0; several && ui->process && i < n; i++)
 		if (list[i].id == ui->process)
