@@ -16,36 +16,12 @@
 #include "base/mem.h"
 #include "elf/file.h"
 #include "elf/modules.h"
+#include "probe/entries.h"
 #include "target/target.h"
 
 #define BODY_MAX (1u << 20)	/* bytes of a function that are looked at */
 #define CHUNK (1u << 20)	/* of text scanned at a time */
-#define FUNCTIONS_MAX 64
-
-static const struct {
-	const char *name;
-	enum wire_hook_kind kind;
-} entries[] = {
-	{ "malloc", WIRE_HOOK_MALLOC },
-	{ "free", WIRE_HOOK_FREE },
-	{ "cfree", WIRE_HOOK_FREE },
-	{ "calloc", WIRE_HOOK_CALLOC },
-	{ "realloc", WIRE_HOOK_REALLOC },
-	{ "reallocarray", WIRE_HOOK_REALLOCARRAY },
-	{ "memalign", WIRE_HOOK_MEMALIGN },
-	{ "aligned_alloc", WIRE_HOOK_MEMALIGN },
-	{ "posix_memalign", WIRE_HOOK_POSIX_MEMALIGN },
-	{ "valloc", WIRE_HOOK_SIZED },
-	{ "pvalloc", WIRE_HOOK_SIZED },
-};
-
-static enum wire_hook_kind kind_of(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		if (!strcmp(entries[i].name, name))
-			return entries[i].kind;
-	return WIRE_HOOK_SIZED;
-}
+#define FUNCTIONS_MAX 256
 
 static struct probe_hook *add_hook(struct agent *a, const struct text *x, const struct elf_func *f)
 {
@@ -81,16 +57,26 @@ static const char *differs(struct target *t, uint64_t addr, const uint8_t *code,
 	return "its code is not what the file says";
 }
 
+/* One that comes before in the table bears it, too: "__libc_free" is "free". */
+static bool is_alias(const struct elf_func *funcs, const struct entry *const *found, size_t n, size_t k)
+{
+	for (size_t i = 0; i < n; i++)
+		if (funcs[i].vaddr == funcs[k].vaddr && found[i] && found[i] < found[k])
+			return true;
+	return false;
+}
+
 /* One function: plan a hook, or note why not. */
-static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f)
+static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
+		     const struct entry *e)
 {
 	struct text *x = &a->texts[text];
 	struct probe_hook *h = add_hook(a, x, f);
 	uint64_t want = f->size < HOOK_LOOK ? HOOK_LOOK : f->size > BODY_MAX ? BODY_MAX : f->size;
 	CLEANUP_FREE uint8_t *code = xmalloc(want);
 	size_t len = elf_file_read(x->file, f->vaddr, code, want);
-	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .kind = kind_of(f->name),
-			  .size = f->size };
+	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .entry = e, .size = f->size,
+			  .call = { .kind = e->kind, .args = e->args } };
 
 	if (len < HOOK_PATCH) {
 		snprintf(h->reason, sizeof(h->reason), "its code isn't in the file");
@@ -152,19 +138,19 @@ static void frame_wrappers(struct agent *a)
 	size_t mallocs = 0;
 
 	for (size_t i = 0; i < a->nsites; i++)
-		mallocs += a->sites[i].kind == WIRE_HOOK_MALLOC;
+		mallocs += a->sites[i].call.kind == WIRE_HOOK_MALLOC;
 	for (size_t i = 0; mallocs > 1 && i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
 		struct text *x = &a->texts[s->text];
 
-		if (s->kind != WIRE_HOOK_MALLOC || elf_file_find_symbol(x->file, "__libc_start_main"))
+		if (s->call.kind != WIRE_HOOK_MALLOC || elf_file_find_symbol(x->file, "__libc_start_main"))
 			continue;
 		if (s->size > BODY_MAX)
 			continue;
 		CLEANUP_FREE uint8_t *code = xmalloc(s->size + 1);
 		size_t len = elf_file_read(x->file, s->plan.addr - x->bias, code, s->size);
 		if (hook_has_indirect_call(code, len))
-			s->kind = WIRE_HOOK_SIZED;
+			s->call.kind = WIRE_HOOK_ALLOC;
 	}
 }
 
@@ -222,10 +208,9 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 {
 	struct agent *a = agent_of(p);
 	struct gather g = { a, mods };
-	const char *names[ARRAY_SIZE(entries)];
+	size_t nnames;
+	const char *const *names = entries_names(a->entries, &nnames);
 
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		names[i] = entries[i].name;
 	struct err *err = target_each_mapping(t, gather_code, &g);
 	if (!err)
 		err = target_each_mapping(t, gather_extent, &g);
@@ -233,16 +218,22 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 		return err;
 	for (size_t i = 0; i < a->ntexts; i++) {
 		struct elf_func funcs[FUNCTIONS_MAX];
-		size_t n = elf_file_find_functions(a->texts[i].file, names, ARRAY_SIZE(names), funcs,
-						   FUNCTIONS_MAX);
+		size_t n = elf_file_find_functions(a->texts[i].file, names, nnames, funcs, FUNCTIONS_MAX);
 		size_t first = a->nsites;
+		const struct entry *found[FUNCTIONS_MAX];
 
+		for (size_t k = 0; k < n; k++)
+			found[k] = entries_find(a->entries, funcs[k].name);
 		/*
 		 * The linker makes hidden functions of a position-independent program local (malloc in
 		 * a static one): they count beside global ones, else they just bear the name.
 		 */
-		for (size_t k = 0; k < n && (funcs[k].global || funcs[0].global); k++)
-			consider(a, t, i, &funcs[k]);
+		for (size_t k = 0; k < n && (funcs[k].global || funcs[0].global); k++) {
+			const struct entry *e = found[k];
+
+			if (e && !e->family && !e->is_operator && !is_alias(funcs, found, n, k))
+				consider(a, t, i, &funcs[k], e);
+		}
 		if (a->nsites > first)
 			scan_text(a, i, first);
 	}

@@ -356,8 +356,9 @@ static struct err *build_islands(struct agent *a, struct target *t)
 			return err;
 		struct wire_island entries;
 		memcpy(&entries, agent_blob, sizeof(entries));
-		if (!hook_thunk(&s->plan, is->addr + is->used, is->addr + entries.entry[s->kind], s->kind,
-				(uint32_t)s->hook, is->image + is->used, &s->jump_to)) {
+		s->call.index = (uint32_t)s->hook;
+		if (!hook_thunk(&s->plan, is->addr + is->used, is->addr + entries.entry[s->call.kind], &s->call,
+				is->image + is->used, &s->jump_to)) {
 			h->hooked = false;
 			snprintf(h->reason, sizeof(h->reason), "its first instructions refer too far away");
 			log_line("%s at %#lx not hooked: %s", h->name, (unsigned long)h->addr, h->reason);
