@@ -286,6 +286,8 @@ static struct err *get_in_attached(struct session *s, int *ret_exit)
 		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
 	}
 	if (!err)
+		err = target_find_way(s->target);
+	if (!err)
 		err = target_stop(s->target);
 	if (err) {
 		prefill_destroy(prefill);

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "spawn.h"
+#include "target/impl.h"
 #include "target/target.h"
 
 static int failures, tests;
@@ -26,8 +27,8 @@ static void report(bool ok, const char *what)
 	failures += !ok;
 }
 
-/* Never returns: whatever heaptop does to a target, over and over. */
-static void harass(pid_t pid)
+/* Never returns: whatever heaptop does to a target, over and over, through code of that kind. */
+static void harass(pid_t pid, enum code_kind from)
 {
 	for (;;) {
 		struct target *t;
@@ -36,14 +37,19 @@ static void harass(pid_t pid)
 			fprintf(stderr, "%s\n", err->text);
 			_exit(1);
 		}
+		t->way_from = from;
 		for (int i = 0; i < 20; i++) {
-			int64_t addr = 0, ret;
-			err_free(target_syscall(t, SYS_mmap,
-						(uint64_t[6]){ 0, 8192, PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
-						&addr));
-			err_free(target_syscall(t, SYS_munmap, (uint64_t[6]){ (uint64_t)addr, 8192 },
-						&ret));
+			int64_t addr = 0, ret = 0;
+			err = target_syscall(t, SYS_mmap,
+					     (uint64_t[6]){ 0, 8192, PROT_READ | PROT_WRITE,
+						     MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
+					     &addr);
+			if (!err)
+				err = target_syscall(t, SYS_munmap, (uint64_t[6]){ (uint64_t)addr, 8192 }, &ret);
+			if (err || addr <= 0 || ret) {
+				fprintf(stderr, "%s\n", err ? err->text : "the call failed");
+				_exit(1);
+			}
 		}
 		err_free(target_resume(t));
 		target_destroy(t);
@@ -77,7 +83,7 @@ static void test_attached(int rounds)
 		for (; ok && i < rounds * (job + 1) / JOBS; i++) {
 			pid_t helper = fork();
 			if (helper == 0)
-				harass(v.pid);
+				harass(v.pid, (enum code_kind)(i % CODE_KINDS));
 			killed += kill_after(helper, rand() % 12000);
 			if (i % 3 == 2)
 				ok = victim_ok(&v);
