@@ -70,10 +70,11 @@ struct cpu_way {
 	uint8_t len;		/* what lies at `back`, to see whether it still does */
 	uint8_t bytes[CPU_WAY_MAX];
 };
-/* Add what *way still lacks and `code`, which lies at addr, has. True: it is complete. */
-bool cpu_way_find(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way *way);
-/* A direct one, as the C library's signal trampoline is; *way is changed only if there is one. */
+/* A direct one, as the C library's signal trampoline is, in `code`, which lies at addr; *way is changed
+ * only if there is one. */
 bool cpu_way_find_direct(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way *way);
+/* Another one: add what *way still lacks and `code` has. True: it is complete. */
+bool cpu_way_find(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way *way);
 /* Is there a system call instruction in the first bytes of `code`? */
 #define CPU_TRAP_LEN 2
 bool cpu_is_trap(const uint8_t code[CPU_TRAP_LEN]);

@@ -29,14 +29,6 @@ struct thread {
 	bool group_stop;	/* stopped by SIGSTOP and the like, not only by us */
 };
 
-/* Where code to make system calls through is looked for, in turn. */
-enum code_kind {
-	CODE_LIBC,	/* the files that are bound to have a direct way, and nothing but that */
-	CODE_VDSO,	/* in every process, and small: part of a way at least */
-	CODE_FILES,	/* any: a static program */
-	CODE_KINDS,
-};
-
 /* What maps.c keeps from one reading to the next. */
 struct mapping;
 struct maps {
@@ -81,7 +73,7 @@ struct target {
 
 	/* remote.c */
 	struct cpu_way way;		/* in the target's code; back 0: not looked for yet */
-	enum code_kind way_from;	/* the first kind looked at; a test may leave some out */
+	bool no_direct;			/* a test may pretend that no direct one is there */
 	pid_t caller;			/* thread for remote calls, 0: not chosen */
 	uint64_t caller_lo;		/* lowest byte of its stack's mapping */
 };

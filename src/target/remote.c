@@ -37,6 +37,14 @@ void remote_forget_code(struct target *t)
 
 #define SCAN_PIECE (256u << 10)
 
+/* Where it is looked for, in turn. */
+enum code_kind {
+	CODE_LIBC,	/* the files that are bound to have a direct way, and nothing but that */
+	CODE_VDSO,	/* in every process, and small: part of a way at least */
+	CODE_FILES,	/* any: a static program */
+	CODE_KINDS,
+};
+
 struct code_search {
 	struct target *t;
 	uint8_t *piece;
@@ -50,8 +58,8 @@ static bool scan(struct code_search *s, const struct mapping *m)
 	for (uint64_t at = m->start; at < m->end; at += SCAN_PIECE - CPU_WAY_MAX) {
 		size_t want = m->end - at < SCAN_PIECE ? m->end - at : SCAN_PIECE;
 		size_t len = target_read_some(s->t, at, s->piece, want);
-		if (s->kind == CODE_LIBC ? cpu_way_find_direct(s->piece, len, at, &s->way)
-					 : cpu_way_find(s->piece, len, at, &s->way))
+		if ((!s->t->no_direct && cpu_way_find_direct(s->piece, len, at, &s->way)) ||
+		    (s->kind != CODE_LIBC && cpu_way_find(s->piece, len, at, &s->way)))
 			return true;
 		if (len < SCAN_PIECE)
 			break;
@@ -97,7 +105,7 @@ struct err *target_find_way(struct target *t)
 		return NULL;
 	t->way = (struct cpu_way){ 0 };
 	CLEANUP_FREE uint8_t *piece = xmalloc(SCAN_PIECE);
-	struct code_search s = { .t = t, .piece = piece, .kind = t->way_from };
+	struct code_search s = { .t = t, .piece = piece, .kind = CODE_LIBC };
 	for (; s.kind < CODE_KINDS && !s.found; s.kind++) {
 		struct err *err = target_each_mapping(t, search_mapping, &s);
 		if (err)

@@ -112,8 +112,6 @@ bool cpu_way_find_direct(const uint8_t *code, size_t len, uint64_t addr, struct 
 
 bool cpu_way_find(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way *way)
 {
-	if (cpu_way_find_direct(code, len, addr, way))
-		return true;
 	for (size_t i = 0; i + CPU_TRAP_LEN <= len && !(way->trap && way->back); i++) {
 		unsigned words = 0;
 		size_t n;

@@ -14,7 +14,7 @@
 static bool find(const char *bytes, size_t len, struct cpu_way *way)
 {
 	*way = (struct cpu_way){ 0 };
-	return cpu_way_find((const uint8_t *)bytes, len, BASE, way);
+	return cpu_way_find_direct((const uint8_t *)bytes, len, BASE, way);
 }
 #define FIND(bytes, way) find(bytes, sizeof(bytes) - 1, way)
 
@@ -23,7 +23,6 @@ static void test_trampoline(void **state)
 	struct cpu_way way;
 
 	(void)state;
-	/* before it an ending that would do as well: the trampoline is preferred */
 	assert_true(FIND("\x0f\x05\x58\xc3\x48\xc7\xc0\x0f\0\0\0\x0f\x05\x90", &way));
 	assert_true(way.direct && way.words == 0);
 	assert_int_equal(way.back, BASE + 4);
@@ -100,9 +99,6 @@ static void test_pieces(void **state)
 	assert_true(cpu_way_find((const uint8_t *)"\x90\x58\xc3", 3, 2 * BASE, &way));
 	assert_int_equal(way.trap, BASE + 1);
 	assert_int_equal(way.back, 2 * BASE + 1);
-	way = (struct cpu_way){ 0 };
-	assert_false(cpu_way_find_direct((const uint8_t *)"\x0f\x05\x58\xc3", 4, BASE, &way));
-	assert_int_equal(way.trap, 0);
 }
 
 int main(void)
