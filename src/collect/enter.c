@@ -141,6 +141,8 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
 	}
 	if (!err)
+		err = target_find_way(s->target);
+	if (!err)
 		err = target_stop(s->target);
 	if (err) {
 		prefill_destroy(prefill);

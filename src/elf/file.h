@@ -78,6 +78,12 @@ uint64_t elf_file_find_symbol(struct elf_file *file, const char *name);
 bool elf_file_function_at(struct elf_file *file, uint64_t vaddr, struct elf_func *ret);
 
 /*
+ * Where the function that holds vaddr starts and how long it is (0: unknown), by the file's own symbol
+ * tables in one pass over them: no separate debug file, no index, and so for code that can't wait.
+ */
+bool elf_file_symbol_at(struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_size);
+
+/*
  * libdw's handles for symbol/ and unwind/, NULL where the file has none; they live as long as
  * the file. Calls on them are not thread-safe: hold the lock that goes with the handle
  * around every use. Both locks are recursive, and independent: a long look into debug info

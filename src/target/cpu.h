@@ -56,13 +56,28 @@ bool cpu_has_restart(const struct cpu_regs *regs);
  */
 bool cpu_retry_syscall(struct cpu_regs *regs);
 
-/* Instructions looked for in the target's own code: a system call followed by a return, and
- * the system call sigreturn. */
-struct cpu_pattern {
-	const uint8_t *bytes;
-	size_t len;
+/*
+ * Code that the target already has, through which one of its threads can be made to call the kernel
+ * (remote.h tells how): a system call instruction, and instructions that load sigreturn's number and get
+ * to one. Found byte by byte: a way may begin in the middle of an instruction.
+ */
+#define CPU_WAY_MAX 32		/* bytes of `back` */
+struct cpu_way {
+	uint64_t trap;		/* a system call instruction; 0: none found yet */
+	uint64_t back;		/* sigreturn from any registers cpu_way_call leaves; 0: none found yet */
+	bool direct;		/* `back` has its own system call instruction and takes nothing off the stack */
+	uint8_t words;		/* else: of the stack, before its return address, which is `trap` */
+	uint8_t len;		/* what lies at `back`, to see whether it still does */
+	uint8_t bytes[CPU_WAY_MAX];
 };
-extern const struct cpu_pattern cpu_syscall_return, cpu_sigreturn[];	/* ended by len 0 */
+/* A direct one, as the C library's signal trampoline is, in `code`, which lies at addr; *way is changed
+ * only if there is one. */
+bool cpu_way_find_direct(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way *way);
+/* Another one: add what *way still lacks and `code` has. True: it is complete. */
+bool cpu_way_find(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way *way);
+/* Is there a system call instruction in the first bytes of `code`? */
+#define CPU_TRAP_LEN 2
+bool cpu_is_trap(const uint8_t code[CPU_TRAP_LEN]);
 
 /* Bytes below the stack pointer that belong to the running function all the same. */
 extern const size_t cpu_red_zone;
@@ -70,19 +85,24 @@ extern const size_t cpu_red_zone;
 /*
  * The frame that a signal handler's entry would have left on the stack, for a thread with
  * registers `regs`: sigreturn from it gives the thread those registers, its vector state and
- * `sigmask`. Ends at or below `top`; *ret_addr is where its first byte belongs. The caller
- * frees *ret_bytes. `sigreturn` is the address of a cpu_sigreturn.
+ * `sigmask`. Below it lie the words that the way takes. All ends at or below `top`.
  */
+struct cpu_frame {
+	uint64_t addr;		/* where bytes[0] belongs */
+	uint64_t frame;		/* struct rt_sigframe */
+	uint8_t *bytes;		/* the caller frees them */
+	size_t len;
+};
 struct err *cpu_frame_build(pid_t tid, const struct cpu_regs *regs, uint64_t sigmask,
-			    uint64_t sigreturn, uint64_t top, uint64_t *ret_addr,
-			    uint8_t **ret_bytes, size_t *ret_len);
+			    const struct cpu_way *way, uint64_t top, struct cpu_frame *ret);
 
-/*
- * Registers that make system call nr(args) at the cpu_syscall_return `gadget`, and then return
- * through the frame at `frame`.
- */
-void cpu_call_prepare(struct cpu_regs *regs, uint64_t gadget, uint64_t frame, long nr,
-		      const uint64_t args[6]);
+/* Registers that make the system call sigreturn from the frame. */
+void cpu_way_enter(struct cpu_regs *regs, const struct cpu_way *way, const struct cpu_frame *frame);
+/* At its entry stop: is it the one of cpu_way_enter? */
+bool cpu_way_entered(const struct cpu_regs *regs, const struct cpu_way *way);
+/* There: make it system call nr(args) instead, and let the thread go on `back` after it. */
+void cpu_way_call(struct cpu_regs *regs, const struct cpu_way *way, const struct cpu_frame *frame,
+		  long nr, const uint64_t args[6]);
 
 /*
  * A marker to be put in place of an empty function (ld.so's debug hook), `old` being its

@@ -80,7 +80,8 @@ struct target {
 	struct sched_param old_param;
 
 	/* remote.c */
-	uint64_t gadget, sigreturn;	/* in the target's code; 0: not looked for yet */
+	struct cpu_way way;		/* in the target's code; back 0: not looked for yet */
+	bool no_direct;			/* a test may pretend that no direct one is there */
 	pid_t caller;			/* thread for remote calls, 0: not chosen */
 	uint64_t caller_lo;		/* lowest byte of its stack's mapping */
 };

@@ -150,18 +150,6 @@ bool cpu_retry_syscall(struct cpu_regs *regs)
 	return true;
 }
 
-static const uint8_t syscall_ret[] = { 0x0f, 0x05, 0xc3 };
-/* mov $15,%rax; syscall: __restore_rt of glibc and musl. And the same with %eax. */
-static const uint8_t restore_rt[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-static const uint8_t restore_rt32[] = { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-
-const struct cpu_pattern cpu_syscall_return = { syscall_ret, sizeof(syscall_ret) };
-const struct cpu_pattern cpu_sigreturn[] = {
-	{ restore_rt, sizeof(restore_rt) },
-	{ restore_rt32, sizeof(restore_rt32) },
-	{ NULL, 0 },
-};
-
 const size_t cpu_red_zone = 128;
 
 /*
@@ -258,8 +246,7 @@ static struct err *xsave_image(pid_t tid, uint8_t *image, size_t *ret_len)
 }
 
 struct err *cpu_frame_build(pid_t tid, const struct cpu_regs *regs, uint64_t sigmask,
-			    uint64_t sigreturn, uint64_t top, uint64_t *ret_addr,
-			    uint8_t **ret_bytes, size_t *ret_len)
+			    const struct cpu_way *way, uint64_t top, struct cpu_frame *ret)
 {
 	CLEANUP_FREE uint8_t *image = xmalloc(XSAVE_MAX + sizeof(uint32_t));
 	size_t image_len = 0;
@@ -271,11 +258,11 @@ struct err *cpu_frame_build(pid_t tid, const struct cpu_regs *regs, uint64_t sig
 
 	uint64_t fp = (top - image_len) & ~63ull;
 	/* As at a handler's entry: 8 past a multiple of 16. */
-	uint64_t addr = ((fp - sizeof(struct rt_frame)) & ~15ull) - 8;
+	uint64_t at = ((fp - sizeof(struct rt_frame)) & ~15ull) - 8, addr = at - 8ull * way->words;
 	struct cpu_regs to = *regs;
 	cpu_leave_syscall(&to, true);
 	const struct rt_frame frame = {
-		.pretcode = sigreturn,
+		.pretcode = way->trap,
 		.uc_flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
 		/* sigreturn also sets the alternate stack, which nobody can ask another thread for.
 		 * Flags it refuses make it leave the old one (do_sigaltstack, restore_altstack). */
@@ -292,27 +279,12 @@ struct err *cpu_frame_build(pid_t tid, const struct cpu_regs *regs, uint64_t sig
 	};
 	size_t len = fp + image_len - addr;
 	uint8_t *bytes = xcalloc(1, len);
-	memcpy(bytes, &frame, sizeof(frame));
+	for (size_t i = 0; i < way->words; i++)
+		memcpy(bytes + 8 * i, &(uint64_t){ SYS_rt_sigreturn }, 8);
+	memcpy(bytes + (at - addr), &frame, sizeof(frame));
 	memcpy(bytes + (fp - addr), image, image_len);
-	*ret_addr = addr;
-	*ret_bytes = bytes;
-	*ret_len = len;
+	*ret = (struct cpu_frame){ .addr = addr, .frame = at, .bytes = bytes, .len = len };
 	return NULL;
-}
-
-void cpu_call_prepare(struct cpu_regs *regs, uint64_t gadget, uint64_t frame, long nr,
-		      const uint64_t args[6])
-{
-	regs->r.rax = (uint64_t)nr;
-	regs->r.rdi = args[0];
-	regs->r.rsi = args[1];
-	regs->r.rdx = args[2];
-	regs->r.r10 = args[3];
-	regs->r.r8 = args[4];
-	regs->r.r9 = args[5];
-	regs->r.rip = gadget;
-	regs->r.rsp = frame;
-	regs->r.orig_rax = (uint64_t)-1;
 }
 
 /*

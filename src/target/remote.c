@@ -30,33 +30,42 @@ void remote_forget_threads(struct target *t)
 void remote_forget_code(struct target *t)
 {
 	t->caller = 0;
-	t->gadget = t->sigreturn = 0;
+	t->way = (struct cpu_way){ 0 };
 }
 
 /* ---- the code to call through ---- */
 
 #define SCAN_PIECE (256u << 10)
 
-static uint64_t scan(struct target *t, const struct mapping *m, struct cpu_pattern pattern,
-		     uint8_t *piece)
-{
-	for (uint64_t at = m->start; at < m->end; at += SCAN_PIECE - 16) {
-		size_t len = m->end - at < SCAN_PIECE ? m->end - at : SCAN_PIECE;
-		len = target_read_some(t, at, piece, len);
-		const uint8_t *hit = memmem(piece, len, pattern.bytes, pattern.len);
-		if (hit)
-			return at + (uint64_t)(hit - piece);
-		if (len < SCAN_PIECE)
-			break;
-	}
-	return 0;
-}
+/* Where it is looked for, in turn. */
+enum code_kind {
+	CODE_LIBC,	/* the files that are bound to have a direct way, and nothing but that */
+	CODE_VDSO,	/* in every process, and small: part of a way at least */
+	CODE_FILES,	/* any: a static program */
+	CODE_KINDS,
+};
 
 struct code_search {
 	struct target *t;
 	uint8_t *piece;
-	bool libc_only;	/* first the files that are bound to have it */
+	enum code_kind kind;
+	struct cpu_way way;
+	bool found;
 };
+
+static bool scan(struct code_search *s, const struct mapping *m)
+{
+	for (uint64_t at = m->start; at < m->end; at += SCAN_PIECE - CPU_WAY_MAX) {
+		size_t want = m->end - at < SCAN_PIECE ? m->end - at : SCAN_PIECE;
+		size_t len = target_read_some(s->t, at, s->piece, want);
+		if ((!s->t->no_direct && cpu_way_find_direct(s->piece, len, at, &s->way)) ||
+		    (s->kind != CODE_LIBC && cpu_way_find(s->piece, len, at, &s->way)))
+			return true;
+		if (len < SCAN_PIECE)
+			break;
+	}
+	return false;
+}
 
 static bool is_libc(const char *path)
 {
@@ -66,53 +75,47 @@ static bool is_libc(const char *path)
 			strncmp(name, "/ld-", 4) == 0 || strncmp(name, "/libpthread", 11) == 0);
 }
 
-/* Only code from files: it stays, and no heaptop has put it there. */
+/* Only code from files, and the vdso: it stays, and no heaptop has put it there. */
 static bool search_mapping(void *ctx, const struct mapping *m)
 {
 	struct code_search *s = ctx;
-	struct target *t = s->t;
+	bool fits = s->kind == CODE_VDSO ? !m->inode && strcmp(m->path, "[vdso]") == 0
+		  : m->inode && (s->kind == CODE_FILES || is_libc(m->path));
 
-	if (!m->inode || !(m->prot & PROT_EXEC) || m->prot & PROT_WRITE ||
-	    s->libc_only != is_libc(m->path))
+	if (!fits || !(m->prot & PROT_EXEC) || m->prot & PROT_WRITE)
 		return true;
-	if (!t->gadget)
-		t->gadget = scan(t, m, cpu_syscall_return, s->piece);
-	for (size_t i = 0; cpu_sigreturn[i].len && !t->sigreturn; i++)
-		t->sigreturn = scan(t, m, cpu_sigreturn[i], s->piece);
-	return !t->gadget || !t->sigreturn;
+	s->found = scan(s, m);
+	return !s->found;
 }
 
-static bool holds(struct target *t, uint64_t addr, struct cpu_pattern pattern)
+/* The library may have been unmapped since, or its text changed. */
+static bool way_holds(struct target *t)
 {
-	uint8_t bytes[16];
+	const struct cpu_way *way = &t->way;
+	uint8_t bytes[CPU_WAY_MAX], trap[CPU_TRAP_LEN];
 
-	return addr && pattern.len <= sizeof(bytes) &&
-	       target_read_some(t, addr, bytes, pattern.len) == pattern.len &&
-	       memcmp(bytes, pattern.bytes, pattern.len) == 0;
+	return way->back && target_read_some(t, way->back, bytes, way->len) == way->len &&
+	       memcmp(bytes, way->bytes, way->len) == 0 &&
+	       target_read_some(t, way->trap, trap, sizeof(trap)) == sizeof(trap) && cpu_is_trap(trap);
 }
 
-static struct err *find_code(struct target *t)
+struct err *target_find_way(struct target *t)
 {
-	bool sigreturn_holds = false;
-
-	/* The library may have been unmapped since, or its text changed. */
-	for (size_t i = 0; cpu_sigreturn[i].len; i++)
-		sigreturn_holds |= holds(t, t->sigreturn, cpu_sigreturn[i]);
-	if (sigreturn_holds && holds(t, t->gadget, cpu_syscall_return))
+	if (way_holds(t))
 		return NULL;
-
-	t->gadget = t->sigreturn = 0;
+	t->way = (struct cpu_way){ 0 };
 	CLEANUP_FREE uint8_t *piece = xmalloc(SCAN_PIECE);
-	struct code_search s = { .t = t, .piece = piece, .libc_only = true };
-	struct err *err = target_each_mapping(t, search_mapping, &s);
-	if (!err && !(t->gadget && t->sigreturn)) {
-		s.libc_only = false;
-		err = target_each_mapping(t, search_mapping, &s);
+	struct code_search s = { .t = t, .piece = piece, .kind = CODE_LIBC };
+	for (; s.kind < CODE_KINDS && !s.found; s.kind++) {
+		struct err *err = target_each_mapping(t, search_mapping, &s);
+		if (err)
+			return err;
 	}
-	if (!err && !(t->gadget && t->sigreturn))
-		err = err_new(ERR_UNSUPPORTED, "process %d: no code to make a system call through was "
-			      "found in it", t->pid);
-	return err;
+	if (!s.found)
+		return err_new(ERR_UNSUPPORTED, "process %d: neither its program nor its libraries have code "
+			       "through which it could be made to call the kernel", t->pid);
+	t->way = s.way;
+	return NULL;
 }
 
 /* ---- the thread ---- */
@@ -260,9 +263,8 @@ struct call {
 	pid_t tid;
 	struct cpu_regs regs;		/* as found, rseq aborted */
 	uint64_t mask;
-	uint64_t frame;
-	uint8_t *bytes, *under;		/* the frame, and what lay there before */
-	size_t len;
+	struct cpu_frame frame;
+	uint8_t *under;			/* what lay there before */
 	uint64_t kept;			/* signals that came meanwhile: bit n-1 */
 };
 
@@ -334,34 +336,51 @@ static struct err *prepare(struct call *c)
 	if (err)
 		return err;
 	abort_rseq(c->t, c->tid, &c->regs);
-	err = cpu_frame_build(c->tid, &c->regs, c->mask, c->t->sigreturn,
-			      cpu_sp(&c->regs) - cpu_red_zone, &c->frame, &c->bytes, &c->len);
+	err = cpu_frame_build(c->tid, &c->regs, c->mask, &c->t->way, cpu_sp(&c->regs) - cpu_red_zone,
+			      &c->frame);
 	if (err)
 		return err;
-	if (c->frame < c->t->caller_lo || c->frame >= cpu_sp(&c->regs))
+	if (c->frame.addr < c->t->caller_lo || c->frame.addr >= cpu_sp(&c->regs))
 		return err_new(ERR_BUSY, "thread %d has no room on its stack", c->tid);
-	c->under = xmalloc(c->len);
-	err = target_read(c->t, c->frame, c->under, c->len);
+	c->under = xmalloc(c->frame.len);
+	err = target_read(c->t, c->frame.addr, c->under, c->frame.len);
 	if (!err)
-		err = target_write(c->t, c->frame, c->bytes, c->len);
+		err = target_write(c->t, c->frame.addr, c->frame.bytes, c->frame.len);
+	return err;
+}
+
+/* To the entry of sigreturn, which nobody's death can keep the thread from. */
+static struct err *enter(struct call *c, struct cpu_regs *regs)
+{
+	const uint64_t all = ~0ull;
+
+	*regs = c->regs;
+	cpu_way_enter(regs, &c->t->way, &c->frame);
+	struct err *err = cpu_regs_set(c->tid, regs);
+	if (err)
+		return err;
+	if (ptrace(PTRACE_SETSIGMASK, c->tid, sizeof(all), &all) < 0)
+		return err_errno(errno, "can't block the signals of thread %d", c->tid);
+	err = run_to_syscall_stop(c);
+	if (!err)
+		err = cpu_regs_get(c->tid, regs);
+	if (!err && !cpu_way_entered(regs, &c->t->way))
+		err = err_new(ERR_OTHER, "thread %d made another system call than heaptop's", c->tid);
 	return err;
 }
 
 /* From here on the thread is away, and comes back whatever happens. */
 static struct err *make_call(struct call *c, long nr, const uint64_t args[6], int64_t *ret)
 {
-	const uint64_t all = ~0ull;
-	struct cpu_regs regs = c->regs;
+	struct cpu_regs regs;
+	struct err *err = enter(c, &regs);
 
-	cpu_call_prepare(&regs, c->t->gadget, c->frame, nr, args);
-	struct err *err = cpu_regs_set(c->tid, &regs);
 	if (err)
 		return err;
-	if (ptrace(PTRACE_SETSIGMASK, c->tid, sizeof(all), &all) < 0)
-		return err_errno(errno, "can't block the signals of thread %d", c->tid);
-	err = run_to_syscall_stop(c);		/* its entry */
+	cpu_way_call(&regs, &c->t->way, &c->frame, nr, args);
+	err = cpu_regs_set(c->tid, &regs);
 	if (!err)
-		err = run_to_syscall_stop(c);	/* and its exit */
+		err = run_to_syscall_stop(c);	/* its exit */
 	if (!err)
 		err = cpu_regs_get(c->tid, &regs);
 	if (!err)
@@ -380,7 +399,7 @@ static struct err *undo(struct call *c)
 		return err_errno(errno, "can't restore the signal mask of thread %d", c->tid);
 	struct err *err = cpu_regs_set(c->tid, &back);
 	if (!err)
-		err = target_write(c->t, c->frame, c->under, c->len);
+		err = target_write(c->t, c->frame.addr, c->under, c->frame.len);
 	for (int sig = 1; sig <= 64; sig++) {
 		if (c->kept >> (sig - 1) & 1)
 			syscall(SYS_tgkill, c->t->pid, c->tid, sig);
@@ -395,7 +414,7 @@ struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], in
 		return err_new(ERR_OTHER, "process %d isn't stopped", t->pid);
 	struct err *err = choose_thread(t);
 	if (!err)
-		err = find_code(t);
+		err = target_find_way(t);
 	if (err)
 		return err;
 
@@ -410,7 +429,7 @@ struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], in
 		else
 			err_free(undo_err);
 	}
-	free(c.bytes);
+	free(c.frame.bytes);
 	free(c.under);
 	return err;
 }

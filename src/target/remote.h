@@ -4,18 +4,21 @@
  *
  * Setting a thread's registers and stepping over a planted system call is not that: with the
  * tracer gone the thread runs on from there into nothing. Instead the thread gets what it has
- * after a signal handler's entry:
+ * at a signal handler's end, and is about to leave it:
  *
  *	stack:  [its frames][red zone] ... [rt_sigframe: registers, signal mask, vector state]
- *	sp  ->  first word of the rt_sigframe = address of sigreturn's code (__restore_rt)
- *	pc  ->  a "syscall; ret" that the target's own files already have; arguments in registers
+ *	pc  ->  a system call instruction that the target's own code already has; number: sigreturn
  *
- * If nobody is there any more, the thread does the system call, returns into sigreturn, and the
- * kernel puts back all that is in the frame. The frame is written before the registers are set,
- * the registers before the signal mask (all blocked, so that no handler runs in between), and
- * undone in the opposite order: at each instant either everything is as it was, or the frame
- * brings it back. While heaptop lives it drives the thread with PTRACE_SYSCALL to the exit of
- * the call and puts back registers, mask and the bytes under the frame itself.
+ * If nobody is there any more, the kernel puts back all that is in the frame. While heaptop lives it
+ * drives the thread with PTRACE_SYSCALL to the entry of that call. There it sets, all at once, another
+ * number with its arguments, and as the place where that one returns to, code of the target that
+ * calls sigreturn: __restore_rt of the C library, or what cpu_way_find finds in its place. So it is
+ * sigreturn before the change and the wanted call followed by sigreturn after it. At the exit of the
+ * call heaptop puts back registers, mask and the bytes under the frame itself.
+ *
+ * The frame is written before the registers are set, the registers before the signal mask (all
+ * blocked, so that no handler runs in between), and undone in the opposite order: at each instant
+ * either everything is as it was, or the frame brings it back.
  *
  * What sigreturn would lose is put into the frame: a system call that the kernel was going to
  * restart has to be restarted by its registers (cpu_leave_syscall), a restartable sequence

@@ -199,6 +199,12 @@ struct err *target_step_out(struct target *t, const struct code_range *ranges, s
  * the call not known to be allowed -> ERR_DENIED, nothing was done).
  */
 struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], int64_t *ret);
+/*
+ * Look for the code that target_syscall goes through; both states. It takes some milliseconds where a
+ * program has no C library beside it: done before a stop, it is not done in it. ERR_UNSUPPORTED: there
+ * is none, and target_syscall would fail so.
+ */
+struct err *target_find_way(struct target *t);
 /* seccomp mode 2 (filter) or 1 is on for any thread. */
 bool target_has_seccomp(struct target *t);
 /* Gap of `bytes` (page-rounded) wholly within +-2 GiB - 64 KiB of both lo and hi; 0 if there is none. */

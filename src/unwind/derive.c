@@ -21,6 +21,7 @@
 
 #include "elf/file.h"
 #include "elf/modules.h"
+#include "unwind/code.h"
 #include "unwind/rules.h"
 
 enum saved {
@@ -212,4 +213,6 @@ void derive_rule(const struct module *mod, uint64_t pc, struct rule *r)
 	elf_file_unlock(file);
 	if (!found && is_entry(file, vaddr))
 		r->kind = RULE_ROOT;
+	else if (!found)
+		code_rule(file, vaddr, r);
 }

@@ -1,9 +1,10 @@
 /*
  * heaptop killed by SIGKILL at a random instant must leave its target right: while it attaches,
  * makes remote system calls, lets go, or brings a launched program to its start. ROUNDS (40) of
- * each; TAP.
+ * each; and before each request to the kernel that a remote call consists of. TAP.
  */
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "base/err.h"
 #include "spawn.h"
+#include "target/impl.h"
 #include "target/target.h"
 
 static int failures, tests;
@@ -26,8 +28,8 @@ static void report(bool ok, const char *what)
 	failures += !ok;
 }
 
-/* Never returns: whatever heaptop does to a target, over and over. */
-static void harass(pid_t pid)
+/* Never returns: whatever heaptop does to a target, over and over. `direct`: see struct cpu_way. */
+static void harass(pid_t pid, bool direct)
 {
 	for (;;) {
 		struct target *t;
@@ -36,14 +38,19 @@ static void harass(pid_t pid)
 			fprintf(stderr, "%s\n", err->text);
 			_exit(1);
 		}
+		t->no_direct = !direct;
 		for (int i = 0; i < 20; i++) {
-			int64_t addr = 0, ret;
-			err_free(target_syscall(t, SYS_mmap,
-						(uint64_t[6]){ 0, 8192, PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
-						&addr));
-			err_free(target_syscall(t, SYS_munmap, (uint64_t[6]){ (uint64_t)addr, 8192 },
-						&ret));
+			int64_t addr = 0, ret = 0;
+			err = target_syscall(t, SYS_mmap,
+					     (uint64_t[6]){ 0, 8192, PROT_READ | PROT_WRITE,
+						     MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 },
+					     &addr);
+			if (!err)
+				err = target_syscall(t, SYS_munmap, (uint64_t[6]){ (uint64_t)addr, 8192 }, &ret);
+			if (err || addr <= 0 || ret) {
+				fprintf(stderr, "%s\n", err ? err->text : "the call failed");
+				_exit(1);
+			}
 		}
 		err_free(target_resume(t));
 		target_destroy(t);
@@ -77,7 +84,7 @@ static void test_attached(int rounds)
 		for (; ok && i < rounds * (job + 1) / JOBS; i++) {
 			pid_t helper = fork();
 			if (helper == 0)
-				harass(v.pid);
+				harass(v.pid, i % 2);
 			killed += kill_after(helper, rand() % 12000);
 			if (i % 3 == 2)
 				ok = victim_ok(&v);
@@ -95,6 +102,77 @@ static void test_attached(int rounds)
 	char what[128];
 	snprintf(what, sizeof(what), "the victim survives %d of %d kills of its tracer", killed, rounds);
 	report(!failed && killed == rounds, what);
+}
+
+/* Requests until this process kills itself; 0: it doesn't. */
+static int requests_left;
+
+/* In place of the C library's, which this program's own comes before. */
+long ptrace(enum __ptrace_request request, ...)
+{
+	va_list args;
+
+	if (requests_left && --requests_left == 0)
+		kill(getpid(), SIGKILL);
+	va_start(args, request);
+	pid_t pid = va_arg(args, pid_t);
+	void *addr = va_arg(args, void *), *data = va_arg(args, void *);
+	va_end(args);
+	return syscall(SYS_ptrace, request, pid, addr, data);
+}
+
+/* A helper that dies at its nth request of a call, or with 0 if it takes fewer. */
+static pid_t start_dying_at(pid_t pid, bool direct, int n)
+{
+	pid_t helper = fork();
+
+	if (helper)
+		return helper;
+	struct target *t;
+	struct err *err = target_attach(pid, &t);
+	int64_t addr = 0, ret = -1;
+	if (err)
+		_exit(1);
+	t->no_direct = !direct;
+	err = target_syscall(t, SYS_mmap, (uint64_t[6]){ 0, 8192, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 }, &addr);
+	requests_left = n;	/* a thread and the way are chosen */
+	if (!err)
+		err = target_syscall(t, SYS_munmap, (uint64_t[6]){ (uint64_t)addr, 8192 }, &ret);
+	requests_left = 0;
+	if (err || ret)
+		_exit(2);
+	target_resume(t);
+	_exit(0);
+}
+
+static void test_each_request(void)
+{
+	int killed = 0, most = 0, status = 0;
+	bool ok = true;
+
+	for (int direct = 0; direct < 2 && ok; direct++) {
+		struct victim v = { 0 };
+		bool more = true;
+		ok = victim_start(&v, "victim_threads", "stops0");
+		for (int n = 1; ok && more; n++) {
+			waitpid(start_dying_at(v.pid, direct, n), &status, 0);
+			more = WIFSIGNALED(status);
+			killed += more;
+			most = n > most ? n : most;
+			ok = (more || status == 0) && victim_ok(&v);
+			if (!ok)
+				printf("# direct %d, request %d: helper's wait status %#x\n", direct, n,
+				       status);
+		}
+		if (!ok && v.pid > 0)
+			kill(v.pid, SIGTERM);
+		if (victim_end(&v) != 0)
+			ok = false;
+	}
+	char what[128];
+	snprintf(what, sizeof(what), "killed before each request of a call: %d kills", killed);
+	report(ok && most > 8, what);
 }
 
 /* The orphaned program becomes our child, and its end tells. */
@@ -146,7 +224,8 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	srand((unsigned)time(NULL));
 	alarm(60 + (unsigned)rounds);
-	printf("1..2\n");
+	printf("1..3\n");
+	test_each_request();
 	test_attached(rounds);
 	test_launched(rounds);
 	return failures != 0;
