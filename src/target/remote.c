@@ -22,14 +22,9 @@
 #define FRAME_ROOM (16u << 10)
 #define RSEQ_CS 8	/* offset of struct rseq's rseq_cs */
 
-void remote_forget_threads(struct target *t)
-{
-	t->caller = 0;
-}
-
 void remote_forget_code(struct target *t)
 {
-	t->caller = 0;
+	t->caller = t->restarts = 0;
 	t->gadget = t->sigreturn = 0;
 }
 
@@ -376,6 +371,11 @@ static struct err *undo(struct call *c)
 	if (c->t->exited || c->t->exit_held || !target_thread(c->t, c->tid))
 		return NULL;
 	cpu_leave_syscall(&back, false);
+	if (cpu_restarts(&c->regs)) {
+		c->t->restarts = c->tid;
+		c->t->restart_regs = c->regs;
+		c->t->restart_safe = back;
+	}
 	if (ptrace(PTRACE_SETSIGMASK, c->tid, sizeof(c->mask), &c->mask) < 0)
 		return err_errno(errno, "can't restore the signal mask of thread %d", c->tid);
 	struct err *err = cpu_regs_set(c->tid, &back);
@@ -413,4 +413,62 @@ struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], in
 	free(c.bytes);
 	free(c.under);
 	return err;
+}
+
+/* ---- the end ---- */
+
+/* The next stop of a thread that was interrupted while it was stopped: it makes no step in between. */
+static bool to_event_stop(struct target *t, pid_t tid)
+{
+	struct thread *th = target_thread(t, tid);
+	int status, sig;
+
+	if (!th || th->state != THREAD_STOPPED || ptrace(PTRACE_INTERRUPT, tid, 0, 0L) < 0 ||
+	    ptrace(PTRACE_CONT, tid, 0, 0L) < 0)
+		return false;
+	while (waitpid(tid, &status, __WALL) != tid) {
+		if (errno != EINTR)
+			return false;
+	}
+	switch (target_stop_kind(status, &sig)) {
+	case STOP_TRAP:
+	case STOP_GROUP:
+		th->group_stop = sig != SIGTRAP;
+		return true;
+	case STOP_DEAD:
+		if (t->launched && tid == t->pid)
+			target_set_exited(t, status);
+		else
+			target_drop_thread(t, tid);
+		return false;
+	case STOP_EXIT:
+		if (th->watched && t->launched)
+			t->exit_held = tid;
+		return false;
+	case STOP_SIGNAL:	/* it is about to be handled: back to where it wasn't */
+		syscall(SYS_tgkill, t->pid, tid, sig);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A call made anew by setting its registers isn't what the kernel does: a signal that came while the thread
+ * was stopped would be handled first, and the call begun as if there had been none. pause(2) would wait for
+ * ever. So the thread gets the kernel's own mark back ("restart this, or fail with EINTR"), in
+ * a stop where the kernel looks at it; elsewhere the program would see it.
+ */
+void remote_leave_threads(struct target *t)
+{
+	pid_t tid = t->restarts;
+	struct cpu_regs now;
+
+	t->caller = t->restarts = 0;
+	if (!tid || t->exited || t->exit_held || t->exec_pending || !to_event_stop(t, tid))
+		return;
+	struct err *err = cpu_regs_get(tid, &now);
+	if (!err && memcmp(&now, &t->restart_safe, sizeof(now)) == 0)
+		err = cpu_regs_set(tid, &t->restart_regs);
+	err_free(err);
 }
