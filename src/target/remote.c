@@ -21,6 +21,7 @@
 /* What a frame needs at most: with AMX state in it, 11 KiB. */
 #define FRAME_ROOM (16u << 10)
 #define RSEQ_CS 8	/* offset of struct rseq's rseq_cs */
+#define RESTART_LOOKS 32u	/* threads looked at for one that wouldn't start its sleep anew */
 
 void remote_forget_code(struct target *t)
 {
@@ -160,13 +161,18 @@ static bool has_seccomp(struct target *t, pid_t tid)
 	return proc_status(t->pid, tid, &status) && status.seccomp != 0;
 }
 
-bool target_has_seccomp(struct target *t)
+bool target_has_seccomp(struct target *t, size_t looks)
 {
 	CLEANUP_FREE pid_t *tids = NULL;
-	size_t n = proc_tasks(t->pid, &tids);
+	size_t n = proc_tasks(t->pid, &tids), from = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (has_seccomp(t, tids[i]))
+	if (n && has_seccomp(t, tids[0]))
+		return true;
+	while (from < n && tids[from] <= t->filter_look)
+		from++;
+	for (size_t i = 0; i < n && i < looks; i++) {
+		t->filter_look = tids[(from + i) % n];
+		if (has_seccomp(t, t->filter_look))
 			return true;
 	}
 	return false;
@@ -175,28 +181,31 @@ bool target_has_seccomp(struct target *t)
 static struct err *choose_thread(struct target *t)
 {
 	size_t n, filtered = 0, shadowed = 0;
-	const struct target_thread *threads = target_threads(t, &n);
 
 	if (t->caller)
 		return NULL;
+	const struct target_thread *threads = target_threads(t, &n);
 	if (!n)
 		return target_gone(t);
 	CLEANUP_FREE struct stack_fact *facts = xcalloc(n, sizeof(*facts));
 	for (size_t i = 0; i < n; i++)
 		facts[i] = (struct stack_fact){ .tid = threads[i].tid,
 						.sp = threads[i].sp, .tp = threads[i].tp };
-	for (size_t i = 0; i < n; i++) {
-		struct cpu_regs regs;
-		struct err *err = cpu_regs_get(facts[i].tid, &regs);
-		facts[i].restarts = err || cpu_has_restart(&regs);
-		err_free(err);
-	}
 	qsort(facts, n, sizeof(*facts), compare_facts);
 	struct stack_search s = { .facts = facts, .n = n };
 	struct err *err = target_each_mapping(t, match_stacks, &s);
 	if (err)
 		return err;
 
+	for (size_t i = 0, looks = 0; i < n && looks < RESTART_LOOKS; i++) {
+		struct cpu_regs regs;
+		if (!facts[i].lo || !facts[i].sure)
+			continue;
+		looks++;
+		err = cpu_regs_get(facts[i].tid, &regs);
+		facts[i].restarts = err || cpu_has_restart(&regs);
+		err_free(err);
+	}
 	for (int pass = 0; pass < 3 && !t->caller; pass++) {
 		for (size_t i = 0; i < n && !t->caller; i++) {
 			const struct stack_fact *f = &facts[i];
@@ -402,7 +411,6 @@ struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], in
 	struct call c = { .t = t, .tid = t->caller };
 	err = prepare(&c);
 	if (!err) {
-		t->view_valid = false;
 		err = make_call(&c, nr, args, ret);
 		struct err *undo_err = undo(&c);
 		if (!err)

@@ -600,6 +600,7 @@ int target_pidfd(const struct target *t)
 	return t->pidfd;
 }
 
+/* Remote calls leave it as it is: they bring their thread back to where it was. */
 const struct target_thread *target_threads(struct target *t, size_t *ret_n)
 {
 	*ret_n = 0;

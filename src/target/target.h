@@ -175,8 +175,11 @@ struct err *target_step_out(struct target *t, const struct code_range *ranges, s
  * the call not known to be allowed -> ERR_DENIED, nothing was done).
  */
 struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], int64_t *ret);
-/* seccomp mode 2 (filter) or 1 is on for any thread. */
-bool target_has_seccomp(struct target *t);
+/*
+ * seccomp mode 2 (filter) or 1 is on for any thread; both states. Of many threads, `looks` others beside the
+ * first are looked at, each time the next ones: some 20 us each. A filter may come at any time.
+ */
+bool target_has_seccomp(struct target *t, size_t looks);
 /* Gap of `bytes` (page-rounded) wholly within +-2 GiB - 64 KiB of both lo and hi; 0 if there is none. */
 uint64_t target_find_gap(struct target *t, uint64_t lo, uint64_t hi, uint64_t bytes);
 
