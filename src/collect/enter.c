@@ -134,6 +134,7 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 	prefill_take(prefill, s->target);
 	/* symbols are looked up while the target runs; the second stop only places the hooks */
 	err = target_resume(s->target);
+	double first = target_pause(s->target);
 	if (!err)
 		err = session_refresh_modules(s);
 	if (!err) {
@@ -153,6 +154,8 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 		err = place(s);
 	struct err *resumed = target_resume(s->target);
 	s->pause_seconds = target_pause(s->target);
+	log_line("the program stood still for %.2f ms, and for %.2f ms while hooks were placed", first * 1e3,
+		 s->pause_seconds * 1e3);
 	if (!err)
 		log_line("%zu rules handed over in advance",
 			 prefill_teach(prefill, s->probe, session_wire_rule, s));

@@ -17,6 +17,10 @@
 #include "probe/placed.h"
 #include "target/target.h"
 
+#define FILTER_INTERVAL_NS 50000000ull	/* between looks for a seccomp filter */
+#define FILTER_LOOKS 4u			/* threads, beside the first one */
+/* Programs that bring themselves under a filter mostly do when they start. */
+#define FILTER_START_NS 1000000000ull
 #define LEASE_EVENTS 256u		/* between looks at the lease while events are handed over */
 /*
  * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
@@ -54,6 +58,28 @@ static struct err *wake_slots(struct agent *a, struct target *t)
 	return err;
 }
 
+/*
+ * The agent's own system calls, which spare it faults and long waits, might be what a seccomp filter kills
+ * for. Whether there is one takes long to see where there are many threads: not done while the target
+ * stands still.
+ */
+static void watch_filter(struct agent *a, struct target *t)
+{
+	uint64_t now = agent_clock_ns();
+	uint32_t may;
+
+	if (a->filtered || now - a->filter_ns < FILTER_INTERVAL_NS ||
+	    (target_is_launched(t) && now - a->placed_ns < FILTER_START_NS))
+		return;
+	a->filtered = target_has_seccomp(t, a->filter_ns ? FILTER_LOOKS : SIZE_MAX);
+	a->filter_ns = now;
+	may = !a->filtered;
+	if (may == a->may_syscall)
+		return;
+	a->may_syscall = may;
+	err_free(target_write(t, CTL(a, may_syscall), &may, sizeof(may)));
+}
+
 static struct err *renew(struct probe *p, struct target *t)
 {
 	struct agent *a = agent_of(p);
@@ -61,6 +87,7 @@ static struct err *renew(struct probe *p, struct target *t)
 
 	if (!a->state)
 		return NULL;
+	watch_filter(a, t);
 	agent_forget_pending(a);
 	a->lease = now + 2 * agent_ticks_per_second(a);
 	/* An agent that has found the lease over has switched itself off. Each in one store, this one first. */

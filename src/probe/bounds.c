@@ -15,6 +15,7 @@
 #define ASK_INTERVAL_NS 20000000ull	/* between looks at all maps */
 #define QUERY_INTERVAL_NS 1000000ull	/* where the kernel answers single questions */
 #define ASK_MAX 256u
+#define MANY_THREADS 128u
 
 void agent_ask_bounds(struct agent *a, const struct probe_event *e)
 {
@@ -134,6 +135,9 @@ struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret
 	}
 	*ret_used = used;
 	struct err *err = NULL;
+	/* the whole table costs less than a call for each of many */
+	if (used > MANY_THREADS)
+		return target_write(t, agent_slot_address(a, 0), slots, WIRE_SLOTS * sizeof(*slots));
 	for (uint32_t i = 0; used && i < WIRE_SLOTS && !err; i++)
 		if (slots[i].tp)
 			err = target_write(t, agent_slot_address(a, i), &slots[i], sizeof(slots[i]));

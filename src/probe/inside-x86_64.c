@@ -10,11 +10,24 @@
 #include "target/target.h"
 #include "wire/wire.h"
 
-#define STACK_LOOK (256u << 10)	/* bytes of a stack that are looked at */
+#define STACK_LOOK ((uint64_t)256 << 10)	/* bytes of a stack that are looked at */
 #define CHUNK (16u << 10)
 
 /* Below the mark lie the frame and the return address into the agent. */
 #define MARK_TO_RETURN (AGENT_FRAME_BYTES + 8)
+
+/* How much of it: a thread's control block lies above its frames, on whatever stack they are. */
+static size_t stack_look(const struct target_thread *thread, uint64_t sp)
+{
+	uint64_t up = thread->tp - sp;
+
+	return thread->tp > sp && up < STACK_LOOK ? (size_t)up : STACK_LOOK;
+}
+
+static size_t chunk_of(size_t whole, size_t done)
+{
+	return whole - done < CHUNK ? whole - done : CHUNK;
+}
 
 static bool in_ranges(uint64_t addr, const struct code_range *ranges, size_t n)
 {
@@ -50,8 +63,9 @@ bool inside_ranges(struct target *t, const struct target_thread *thread, uint64_
 
 	if (in_ranges(thread->pc, ranges, n) || (state && marked(t, thread->tp, state, ranges, n)))
 		return true;
-	for (size_t done = 0; done < STACK_LOOK; done += CHUNK) {
-		size_t got = target_read_some(t, sp + done, words, sizeof(words));
+	size_t look = stack_look(thread, sp);
+	for (size_t done = 0; done < look; done += CHUNK) {
+		size_t got = target_read_some(t, sp + done, words, chunk_of(look, done));
 
 		for (size_t i = 0; i < got / 8; i++)
 			if (in_ranges(words[i], ranges, n))
@@ -67,9 +81,10 @@ bool inside_interrupted(struct target *t, const struct target_thread *thread, co
 			size_t n)
 {
 	uint64_t words[CHUNK / 8], sp = thread->sp & ~7ull;
+	size_t look = stack_look(thread, sp);
 
-	for (size_t done = 0; done < STACK_LOOK; done += sizeof(words) - 16) {
-		size_t got = target_read_some(t, sp + done, words, sizeof(words));
+	for (size_t done = 0; done < look; done += sizeof(words) - 16) {
+		size_t got = target_read_some(t, sp + done, words, chunk_of(look, done));
 
 		for (size_t i = 0; i + 2 < got / 8; i++)
 			for (size_t k = 0; k < n; k++)

@@ -85,6 +85,10 @@ struct agent {
 	uint64_t ns_began;
 	uint64_t lease;
 	bool active;
+	uint64_t placed_ns;
+	uint64_t filter_ns;		/* when a seccomp filter was last looked for; 0: never */
+	bool may_syscall;		/* none was found then */
+	bool filtered;			/* one was found once */
 
 	/* drain: threads whose stack bounds are asked for */
 	struct asked {

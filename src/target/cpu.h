@@ -50,11 +50,24 @@ void cpu_leave_syscall(struct cpu_regs *regs, bool fresh);
 bool cpu_has_restart(const struct cpu_regs *regs);
 
 /*
- * signal(7), "Interruption of system calls ... by stop signals": some system calls fail with
- * EINTR when their thread is merely stopped. If regs are at such a failure, they are changed so
- * that the call is made again, and true is returned.
+ * Are they those of a system call that the kernel is about to restart or to let fail with EINTR, which it
+ * decides when the thread leaves its stop: by whether a signal is handled then, and how?
  */
-bool cpu_retry_syscall(struct cpu_regs *regs);
+bool cpu_restarts(const struct cpu_regs *regs);
+
+/*
+ * signal(7), "Interruption of system calls ... by stop signals": some system calls fail with
+ * EINTR when their thread is merely stopped. cpu_may_retry: are regs at such a failure? The last
+ * kind only if descriptor *ret_fd is a socket. cpu_retry_syscall turns it into one that the
+ * kernel restarts unless a signal is handled first; only in a PTRACE_EVENT_STOP.
+ */
+enum cpu_retry {
+	CPU_RETRY_NEVER,
+	CPU_RETRY,
+	CPU_RETRY_SOCKET,
+};
+enum cpu_retry cpu_may_retry(const struct cpu_regs *regs, int *ret_fd);
+void cpu_retry_syscall(struct cpu_regs *regs);
 
 /*
  * Code that the target already has, through which one of its threads can be made to call the kernel

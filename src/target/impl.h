@@ -84,6 +84,10 @@ struct target {
 	bool no_direct;			/* a test may pretend that no direct one is there */
 	pid_t caller;			/* thread for remote calls, 0: not chosen */
 	uint64_t caller_lo;		/* lowest byte of its stack's mapping */
+	pid_t filter_look;		/* thread last looked at for a seccomp filter */
+	pid_t restarts;			/* the caller, if a system call of its own is to be restarted; or 0 */
+	struct cpu_regs restart_regs;	/* what it had then, */
+	struct cpu_regs restart_safe;	/* and has since the first remote call */
 };
 
 double target_now(void);

@@ -91,6 +91,14 @@ bool cpu_has_restart(const struct cpu_regs *regs)
 	return cpu_syscall_number(regs) >= 0 && (int64_t)regs->r.rax == -ERESTART_RESTARTBLOCK;
 }
 
+bool cpu_restarts(const struct cpu_regs *regs)
+{
+	int64_t result = (int64_t)regs->r.rax;
+
+	return cpu_syscall_number(regs) >= 0 && (result == -ERESTARTSYS || result == -ERESTARTNOINTR ||
+		result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK);
+}
+
 /* As arch_do_signal_or_restart() in arch/x86/kernel/signal.c when there is no handler to run. */
 void cpu_leave_syscall(struct cpu_regs *regs, bool fresh)
 {
@@ -113,9 +121,10 @@ void cpu_leave_syscall(struct cpu_regs *regs, bool fresh)
 
 /*
  * epoll and semaphores and sigwait always, sockets when they have a time-out of their own. All of
- * them have done nothing yet when they fail so. connect(2) is not among them: it can't be repeated.
+ * them have done nothing yet when they fail so. Nor has connect(2): it goes on with the connection that
+ * is being made, as it does where the kernel itself repeats it.
  */
-static bool fails_when_stopped(long nr)
+static enum cpu_retry retry_kind(long nr)
 {
 	switch (nr) {
 	case SYS_epoll_wait:
@@ -126,28 +135,38 @@ static bool fails_when_stopped(long nr)
 	case SYS_rt_sigtimedwait:
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
+	case SYS_io_uring_enter:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
 	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
 	case SYS_accept:
 	case SYS_accept4:
-	case SYS_read:
-		return true;
+	case SYS_connect:
+	case SYS_read:		/* of inotify, too */
+		return CPU_RETRY;
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+		return CPU_RETRY_SOCKET;
 	default:
-		return false;
+		return CPU_RETRY_NEVER;
 	}
 }
 
-bool cpu_retry_syscall(struct cpu_regs *regs)
+enum cpu_retry cpu_may_retry(const struct cpu_regs *regs, int *ret_fd)
 {
 	long nr = cpu_syscall_number(regs);
 
-	if (nr < 0 || (int64_t)regs->r.rax != -EINTR || !fails_when_stopped(nr))
-		return false;
-	regs->r.rax = regs->r.orig_rax;
-	regs->r.rip -= 2;
-	regs->r.orig_rax = (uint64_t)-1;
-	return true;
+	*ret_fd = (int)regs->r.rdi;
+	return nr < 0 || (int64_t)regs->r.rax != -EINTR ? CPU_RETRY_NEVER : retry_kind(nr);
+}
+
+void cpu_retry_syscall(struct cpu_regs *regs)
+{
+	regs->r.rax = (uint64_t)-ERESTARTNOHAND;
 }
 
 const size_t cpu_red_zone = 128;

@@ -21,16 +21,17 @@
 /* What a frame needs at most: with AMX state in it, 11 KiB. */
 #define FRAME_ROOM (16u << 10)
 #define RSEQ_CS 8	/* offset of struct rseq's rseq_cs */
-
-void remote_forget_threads(struct target *t)
-{
-	t->caller = 0;
-}
+#define RESTART_LOOKS 32u	/* threads looked at for one that wouldn't start its sleep anew */
 
 void remote_forget_code(struct target *t)
 {
+<<<<<<< HEAD
 	t->caller = 0;
 	t->way = (struct cpu_way){ 0 };
+=======
+	t->caller = t->restarts = 0;
+	t->gadget = t->sigreturn = 0;
+>>>>>>> cc84b04becb0577e1b9930c2a57a5c1a4721148a
 }
 
 /* ---- the code to call through ---- */
@@ -168,13 +169,18 @@ static bool has_seccomp(struct target *t, pid_t tid)
 	return proc_status(t->pid, tid, &status) && status.seccomp != 0;
 }
 
-bool target_has_seccomp(struct target *t)
+bool target_has_seccomp(struct target *t, size_t looks)
 {
 	CLEANUP_FREE pid_t *tids = NULL;
-	size_t n = proc_tasks(t->pid, &tids);
+	size_t n = proc_tasks(t->pid, &tids), from = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (has_seccomp(t, tids[i]))
+	if (n && has_seccomp(t, tids[0]))
+		return true;
+	while (from < n && tids[from] <= t->filter_look)
+		from++;
+	for (size_t i = 0; i < n && i < looks; i++) {
+		t->filter_look = tids[(from + i) % n];
+		if (has_seccomp(t, t->filter_look))
 			return true;
 	}
 	return false;
@@ -183,28 +189,31 @@ bool target_has_seccomp(struct target *t)
 static struct err *choose_thread(struct target *t)
 {
 	size_t n, filtered = 0, shadowed = 0;
-	const struct target_thread *threads = target_threads(t, &n);
 
 	if (t->caller)
 		return NULL;
+	const struct target_thread *threads = target_threads(t, &n);
 	if (!n)
 		return target_gone(t);
 	CLEANUP_FREE struct stack_fact *facts = xcalloc(n, sizeof(*facts));
 	for (size_t i = 0; i < n; i++)
 		facts[i] = (struct stack_fact){ .tid = threads[i].tid,
 						.sp = threads[i].sp, .tp = threads[i].tp };
-	for (size_t i = 0; i < n; i++) {
-		struct cpu_regs regs;
-		struct err *err = cpu_regs_get(facts[i].tid, &regs);
-		facts[i].restarts = err || cpu_has_restart(&regs);
-		err_free(err);
-	}
 	qsort(facts, n, sizeof(*facts), compare_facts);
 	struct stack_search s = { .facts = facts, .n = n };
 	struct err *err = target_each_mapping(t, match_stacks, &s);
 	if (err)
 		return err;
 
+	for (size_t i = 0, looks = 0; i < n && looks < RESTART_LOOKS; i++) {
+		struct cpu_regs regs;
+		if (!facts[i].lo || !facts[i].sure)
+			continue;
+		looks++;
+		err = cpu_regs_get(facts[i].tid, &regs);
+		facts[i].restarts = err || cpu_has_restart(&regs);
+		err_free(err);
+	}
 	for (int pass = 0; pass < 3 && !t->caller; pass++) {
 		for (size_t i = 0; i < n && !t->caller; i++) {
 			const struct stack_fact *f = &facts[i];
@@ -395,6 +404,11 @@ static struct err *undo(struct call *c)
 	if (c->t->exited || c->t->exit_held || !target_thread(c->t, c->tid))
 		return NULL;
 	cpu_leave_syscall(&back, false);
+	if (cpu_restarts(&c->regs)) {
+		c->t->restarts = c->tid;
+		c->t->restart_regs = c->regs;
+		c->t->restart_safe = back;
+	}
 	if (ptrace(PTRACE_SETSIGMASK, c->tid, sizeof(c->mask), &c->mask) < 0)
 		return err_errno(errno, "can't restore the signal mask of thread %d", c->tid);
 	struct err *err = cpu_regs_set(c->tid, &back);
@@ -421,7 +435,6 @@ struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], in
 	struct call c = { .t = t, .tid = t->caller };
 	err = prepare(&c);
 	if (!err) {
-		t->view_valid = false;
 		err = make_call(&c, nr, args, ret);
 		struct err *undo_err = undo(&c);
 		if (!err)
@@ -432,4 +445,62 @@ struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], in
 	free(c.frame.bytes);
 	free(c.under);
 	return err;
+}
+
+/* ---- the end ---- */
+
+/* The next stop of a thread that was interrupted while it was stopped: it makes no step in between. */
+static bool to_event_stop(struct target *t, pid_t tid)
+{
+	struct thread *th = target_thread(t, tid);
+	int status, sig;
+
+	if (!th || th->state != THREAD_STOPPED || ptrace(PTRACE_INTERRUPT, tid, 0, 0L) < 0 ||
+	    ptrace(PTRACE_CONT, tid, 0, 0L) < 0)
+		return false;
+	while (waitpid(tid, &status, __WALL) != tid) {
+		if (errno != EINTR)
+			return false;
+	}
+	switch (target_stop_kind(status, &sig)) {
+	case STOP_TRAP:
+	case STOP_GROUP:
+		th->group_stop = sig != SIGTRAP;
+		return true;
+	case STOP_DEAD:
+		if (t->launched && tid == t->pid)
+			target_set_exited(t, status);
+		else
+			target_drop_thread(t, tid);
+		return false;
+	case STOP_EXIT:
+		if (th->watched && t->launched)
+			t->exit_held = tid;
+		return false;
+	case STOP_SIGNAL:	/* it is about to be handled: back to where it wasn't */
+		syscall(SYS_tgkill, t->pid, tid, sig);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A call made anew by setting its registers isn't what the kernel does: a signal that came while the thread
+ * was stopped would be handled first, and the call begun as if there had been none. pause(2) would wait for
+ * ever. So the thread gets the kernel's own mark back ("restart this, or fail with EINTR"), in
+ * a stop where the kernel looks at it; elsewhere the program would see it.
+ */
+void remote_leave_threads(struct target *t)
+{
+	pid_t tid = t->restarts;
+	struct cpu_regs now;
+
+	t->caller = t->restarts = 0;
+	if (!tid || t->exited || t->exit_held || t->exec_pending || !to_event_stop(t, tid))
+		return;
+	struct err *err = cpu_regs_get(tid, &now);
+	if (!err && memcmp(&now, &t->restart_safe, sizeof(now)) == 0)
+		err = cpu_regs_set(tid, &t->restart_regs);
+	err_free(err);
 }

@@ -24,6 +24,10 @@
  * restart has to be restarted by its registers (cpu_leave_syscall), a restartable sequence
  * (rseq) the thread stood in has to be aborted, and the alternate signal stack must stay.
  *
+ * Restarting by registers has one flaw: with a signal that comes during the stop the call would have
+ * failed with EINTR, and is made anew instead. So before the threads run again, the thread is led
+ * back to where the kernel itself decides that, with the registers it was found with.
+ *
  * Thread: one whose stack is surely a stack, preferably; without seccomp; room below it.
  */
 #ifndef HEAPTOP_TARGET_REMOTE_H
@@ -31,8 +35,10 @@
 
 struct target;
 
-/* Forget what was found out about threads (they ran) and about code (an exec). */
-void remote_forget_threads(struct target *t);
+/* Before threads are let go: a system call the calling thread was in is the kernel's to restart. Forgets what
+ * was found out about threads. */
+void remote_leave_threads(struct target *t);
+/* Forget what was found out about code: an exec. */
 void remote_forget_code(struct target *t);
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -153,20 +154,30 @@ void target_restore_priority(struct target *t)
 
 enum wait_result { WAIT_STOPPED, WAIT_DEAD, WAIT_NOT_YET };
 
+static bool is_socket(const struct target *t, pid_t tid, int fd)
+{
+	char path[64], link[16];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", t->pid, tid, fd);
+	return readlink(path, link, sizeof(link)) > 8 && memcmp(link, "socket:[", 8) == 0;
+}
+
 /*
- * Some system calls fail with EINTR because of our stop, where no signal is in sight: they are made
- * again, so that the program doesn't see it. Their time-out begins anew; a signal that waits to be
- * handled is a reason of its own.
+ * Some system calls fail with EINTR because of our stop: they are made again, so that the program
+ * doesn't see it. Their time-out begins anew. A signal that is handled before the thread goes on is a
+ * reason of its own: the kernel sees to that.
  */
 static void hide_interruption(struct target *t, const struct thread *th)
 {
 	struct cpu_regs regs;
-	struct proc_status status;
+	int fd;
 	struct err *err = cpu_regs_get(th->tid, &regs);
+	enum cpu_retry retry = err ? CPU_RETRY_NEVER : cpu_may_retry(&regs, &fd);
 
-	if (!err && cpu_retry_syscall(&regs) && proc_status(t->pid, th->tid, &status) &&
-	    !((status.signals | status.shared_signals) & ~status.blocked))
+	if (retry == CPU_RETRY || (retry == CPU_RETRY_SOCKET && is_socket(t, th->tid, fd))) {
+		cpu_retry_syscall(&regs);
 		err = cpu_regs_set(th->tid, &regs);
+	}
 	err_free(err);
 }
 
@@ -398,6 +409,7 @@ static void release_all(struct target *t)
 {
 	size_t kept = 0;
 
+	remote_leave_threads(t);
 	for (size_t i = 0; i < t->nthreads; i++) {
 		struct thread *th = &t->threads[i];
 		/* Those in an event stop wait for target_poll(). */
@@ -411,7 +423,6 @@ static void release_all(struct target *t)
 	t->nthreads = kept;
 	t->stopped = false;
 	t->view_valid = false;
-	remote_forget_threads(t);
 	target_restore_priority(t);
 	/* A thread killed meanwhile must be waited for, or it stays a zombie in its process. */
 	for (int i = 0; i < 20; i++) {
@@ -641,6 +652,7 @@ int target_pidfd(const struct target *t)
 	return t->pidfd;
 }
 
+/* Remote calls leave it as it is: they bring their thread back to where it was. */
 const struct target_thread *target_threads(struct target *t, size_t *ret_n)
 {
 	*ret_n = 0;

@@ -251,7 +251,7 @@ static void test_seccomp(void **state)
 
 	assert_true(victim_start(&v, "victim_ends", "seccomp"));
 	assert_fine(target_attach(v.pid, &t));
-	assert_true(target_has_seccomp(t));
+	assert_true(target_has_seccomp(t, 0));
 	struct err *err = target_syscall(t, SYS_getpid, (uint64_t[6]){ 0 }, &ret);
 	assert_non_null(err);
 	assert_int_equal(err->code, ERR_DENIED);
