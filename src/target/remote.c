@@ -25,13 +25,8 @@
 
 void remote_forget_code(struct target *t)
 {
-<<<<<<< HEAD
-	t->caller = 0;
-	t->way = (struct cpu_way){ 0 };
-=======
 	t->caller = t->restarts = 0;
-	t->gadget = t->sigreturn = 0;
->>>>>>> cc84b04becb0577e1b9930c2a57a5c1a4721148a
+	t->way = (struct cpu_way){ 0 };
 }
 
 /* ---- the code to call through ---- */

@@ -500,8 +500,7 @@ struct target *target_new_child(const struct target *parent, pid_t pid, bool sha
 	t->shares = shares;
 	t->parent = parent->pid;
 	t->command = xstrdup(parent->command ? parent->command : "");
-	t->gadget = parent->gadget;
-	t->sigreturn = parent->sigreturn;
+	t->way = parent->way;
 	struct thread *th = target_add_thread(t, pid);
 	th->watched = th->fresh = true;
 	return t;

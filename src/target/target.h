@@ -200,20 +200,16 @@ struct err *target_step_out(struct target *t, const struct code_range *ranges, s
  */
 struct err *target_syscall(struct target *t, long nr, const uint64_t args[6], int64_t *ret);
 /*
-<<<<<<< HEAD
  * Look for the code that target_syscall goes through; both states. It takes some milliseconds where a
  * program has no C library beside it: done before a stop, it is not done in it. ERR_UNSUPPORTED: there
  * is none, and target_syscall would fail so.
  */
 struct err *target_find_way(struct target *t);
-/* seccomp mode 2 (filter) or 1 is on for any thread. */
-bool target_has_seccomp(struct target *t);
-=======
+/*
  * seccomp mode 2 (filter) or 1 is on for any thread; both states. Of many threads, `looks` others beside the
  * first are looked at, each time the next ones: some 20 us each. A filter may come at any time.
  */
 bool target_has_seccomp(struct target *t, size_t looks);
->>>>>>> cc84b04becb0577e1b9930c2a57a5c1a4721148a
 /* Gap of `bytes` (page-rounded) wholly within +-2 GiB - 64 KiB of both lo and hi; 0 if there is none. */
 uint64_t target_find_gap(struct target *t, uint64_t lo, uint64_t hi, uint64_t bytes);
 
