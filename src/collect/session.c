@@ -64,6 +64,7 @@ struct session {
 	bool ended, detached, paused;
 	bool replaced;		/* attached, and it has executed another program since */
 	double last_renew, last_usage, last_modules;
+	size_t known_modules;	/* the log has told of */
 	double modules_interval;	/* seconds, see read_modules */
 	bool extend;		/* the probe has found something to hook in new modules */
 	double last_extend, last_refine;
@@ -101,6 +102,19 @@ static uint32_t wire_rule_of(void *session, uint64_t pc)
 
 /* ---- keeping up with the target's mappings ---- */
 
+/* For -v: what is new, the first of it by name. */
+static void tell_modules(struct session *s)
+{
+	size_t n = modules_count(s->mods), old = s->known_modules;
+	const struct module *first = n > old ? module_get(s->mods, (uint32_t)old + 1) : NULL;
+
+	s->known_modules = n;
+	if (n > old + 1)
+		log_line("the program's modules have changed: %s and %zu more are new", first->name, n - old - 1);
+	else
+		log_line("the program's modules have changed%s%s", first ? ": new is " : "", first ? first->name : "");
+}
+
 /*
  * A library may be loaded at any time, and what it allocates by a malloc of its own isn't seen before that
  * is hooked: so the maps are read as often as is cheap.
@@ -119,7 +133,7 @@ static struct err *read_modules(struct session *s, bool *ret_changed)
 	if (!err && s->placed)
 		err = s->probe->ops->update(s->probe, s->target, s->mods, &s->extend);
 	if (!err && changed) {
-		log_line("the program's modules have changed");
+		tell_modules(s);
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
 		if (s->placed) {
