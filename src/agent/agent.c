@@ -43,7 +43,9 @@
 
 _Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
 _Static_assert(offsetof(struct wire_island, entry) == 80, "entry-*.S");
-_Static_assert(WIRE_HOOK_KINDS == 8, "entry-*.S");
+_Static_assert(WIRE_HOOK_KINDS == 7 && WIRE_ENTRIES == 8, "entry-*.S");
+_Static_assert(offsetof(struct wire_hook, original) == 0 && offsetof(struct wire_hook, instead) == 8, "entry-*.S");
+_Static_assert(offsetof(struct wire_hook, args.nothrow) == 38, "entry-*.S");
 _Static_assert(offsetof(struct wire_ctl, free_all) == 32, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, tp) == 0, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");
@@ -134,40 +136,55 @@ static uint64_t draw(const struct wire_ctl *ctl, struct wire_slot *s)
 
 /* ---- called by the entries ---- */
 
+/* The n-th argument, counted from 1; 0 if there is none. */
+static uint64_t argument(const struct agent_frame *f, unsigned n)
+{
+	return n - 1 < WIRE_ARGS_MAX ? f->arg[n - 1] : 0;
+}
+
 /* Bytes asked for; a product that overflows fails in the allocator and is never recorded. */
 static uint64_t request(const struct agent_frame *f)
 {
-	uint64_t a, b, product;
+	const struct wire_args *args = &f->hook->args;
+	uint64_t size = argument(f, args->size), count, product;
 
-	switch (f->hook->kind) {
-	case WIRE_HOOK_CALLOC:
-		a = f->arg[0];
-		b = f->arg[1];
-		break;
-	case WIRE_HOOK_REALLOCARRAY:
-		a = f->arg[1];
-		b = f->arg[2];
-		break;
-	case WIRE_HOOK_REALLOC:
-	case WIRE_HOOK_MEMALIGN:
-		return f->arg[1];
-	case WIRE_HOOK_POSIX_MEMALIGN:
-		return f->arg[2];
-	default:
-		return f->arg[0];
-	}
-	return __builtin_mul_overflow(a, b, &product) ? ~0ull >> 1 : product;
+	if (!args->size)
+		return args->bytes;
+	if (args->flags & WIRE_ARGS_INT)
+		size = (uint32_t)size;
+	if (!args->count)
+		return size;
+	count = argument(f, args->count);
+	if (args->flags & WIRE_ARGS_INT)
+		count = (uint32_t)count;
+	return __builtin_mul_overflow(size, count, &product) ? ~0ull >> 1 : product;
 }
 
-static bool is_realloc(const struct agent_frame *f)
+/* Address of the block there is after the call, 0: it failed. */
+static uint64_t block_of(const struct agent_frame *f)
 {
-	return f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY;
+	const struct wire_args *args = &f->hook->args;
+
+	switch (args->returns) {
+	case WIRE_RETURNS_STATUS:
+		return (uint32_t)f->result ? 0 : *(uint64_t *)argument(f, args->out);
+	case WIRE_RETURNS_SIZE:
+		return f->result < f->size ? 0 : argument(f, args->pointer);
+	default:
+		return f->result;
+	}
+}
+
+/* What isn't sampled goes on to the original without a frame, and hence leaves no mark. */
+static bool passes_on(const struct agent_frame *f)
+{
+	return f->hook->kind == WIRE_HOOK_MALLOC || f->hook->kind == WIRE_HOOK_NEW;
 }
 
 /* The old block of a realloc, if it is one we know: recorded as freed before the original runs. */
 static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
 {
-	uint64_t old = f->arg[0];
+	uint64_t old = argument(f, f->hook->args.pointer);
 
 	f->slot->moving = old;
 	if (!old || !(LOAD(ctl->free_all) || agent_filter_has(ctl, old)))
@@ -213,8 +230,7 @@ int agent_before(struct agent_frame *f)
 	if (s->mark) {
 		if (mark_lives(ctl, s, sp)) {
 			ADD(s->nested, 1);
-			if (f->hook->kind == WIRE_HOOK_MALLOC &&
-			    (s->inside & INSIDE_KIND) == WIRE_HOOK_MALLOC)
+			if (f->hook->kind == WIRE_HOOK_MALLOC && (s->inside & INSIDE_KIND) == WIRE_HOOK_MALLOC)
 				COUNT(ctl->wrapped);
 			return 0;
 		}
@@ -235,7 +251,7 @@ int agent_before(struct agent_frame *f)
 		STORE(s->countdown, IDLE_BYTES);
 		return 0;
 	}
-	if (!sampled && f->hook->kind == WIRE_HOOK_MALLOC) {
+	if (!sampled && passes_on(f)) {
 		STORE(s->countdown, left - size);
 		return 0;
 	}
@@ -246,7 +262,7 @@ int agent_before(struct agent_frame *f)
 	left = sampled ? draw(ctl, s) : left - size;
 	f->left = left;
 	s->moving = 0;
-	if (is_realloc(f))
+	if (f->hook->kind == WIRE_HOOK_REALLOC)
 		release_old(ctl, f);
 	s->inside = (uint64_t)&agent_island | f->hook->kind;
 	STORE(s->countdown, 0);
@@ -260,15 +276,15 @@ void agent_after(struct agent_frame *f)
 {
 	struct wire_ctl *ctl = control();
 	struct wire_slot *s = f->slot;
-	uint64_t addr = f->result;
+	uint64_t addr = block_of(f);
 
-	if (f->hook->kind == WIRE_HOOK_POSIX_MEMALIGN)
-		addr = (uint32_t)f->result ? 0 : *(uint64_t *)f->arg[0];
 	/* realloc(p, 0) that returns NULL has freed p; any other NULL has not. */
-	if (f->flags & AGENT_FREED && !addr && f->size) {
+	if (f->flags & AGENT_FREED && !addr && f->size && !(f->hook->args.flags & WIRE_ARGS_FREES)) {
+		uint64_t old = argument(f, f->hook->args.pointer);
+
 		if (f->flags & AGENT_TAGGED)
-			agent_filter_insert(ctl, f->arg[0]);
-		agent_record_free(ctl, s, f->arg[0], WIRE_UNFREE, WIRE_F_REALLOC);
+			agent_filter_insert(ctl, old);
+		agent_record_free(ctl, s, old, WIRE_UNFREE, WIRE_F_REALLOC);
 	}
 	if (!(f->flags & AGENT_SAMPLED) || !addr)
 		return;
@@ -296,7 +312,7 @@ void agent_leave(struct agent_frame *f)
 void agent_free(struct agent_frame *f)
 {
 	struct wire_ctl *ctl = control();
-	uint64_t addr = f->arg[0];
+	uint64_t addr = argument(f, f->hook->args.pointer);
 
 	if (!addr || (!LOAD(ctl->active) && (LOAD(ctl->free_all) || !agent_filter_has(ctl, addr))))
 		return;

@@ -13,6 +13,9 @@
 #define SLOT_COUNTDOWN	(4096 + 8)
 #define SLOT_BYTES	128
 #define FILTER		(4096 + 4128 * 128)
+#define HOOK_INSTEAD	8
+#define HOOK_NOTHROW	38
+#define FRAME_ARG1	48
 #define FRAME_HOOK	96
 #define FRAME_RESULT	104
 #define FRAME_BYTES	200
@@ -23,17 +26,17 @@
 	.type	agent_island, @object
 agent_island:
 	.quad	0x706f747061656801
-	.long	2			/* WIRE_VERSION */
+	.long	3			/* WIRE_VERSION */
 	.zero	64
 	.long	agent_end - agent_island	/* end: in the linker script */
-	.long	entry_malloc - agent_island
-	.long	entry_free - agent_island
-	.long	entry_framed - agent_island
-	.long	entry_framed - agent_island
-	.long	entry_framed - agent_island
-	.long	entry_framed - agent_island
-	.long	entry_framed - agent_island
-	.long	entry_framed - agent_island
+	.long	entry_malloc - agent_island	/* MALLOC */
+	.long	entry_free - agent_island	/* FREE */
+	.long	entry_new - agent_island	/* NEW */
+	.long	entry_new_outer - agent_island	/* NEW_OUTER */
+	.long	entry_framed - agent_island	/* ALLOC */
+	.long	entry_framed - agent_island	/* REALLOC */
+	.long	entry_release - agent_island	/* RELEASE */
+	.long	0
 	.quad	0			/* rules */
 	.quad	0			/* tags */
 	.size	agent_island, . - agent_island
@@ -73,8 +76,7 @@ agent_island:
  * malloc: find the thread's slot at its home or one further, count the bytes down, and go on
  * unless that reached zero (unsigned: a huge size must not silence the thread).
  */
-	.balign	64
-entry_malloc:
+	.macro	count_down slow
 	mov	%fs:0, %rax
 	mov	%rax, %r10
 	shr	$6, %r10
@@ -90,8 +92,13 @@ entry_malloc:
 2:	sub	$-SLOT_BYTES, %r10
 	cmp	%rax, SLOT_TP(%r10)
 	je	1b
-	jmp	entry_framed
+	jmp	\slow
 3:	add	%rdi, SLOT_COUNTDOWN(%r10)	/* agent_before counts again */
+	.endm
+
+	.balign	64
+entry_malloc:
+	count_down entry_framed
 	/* fall through */
 
 /* Every other allocation, and a malloc that needs a closer look. */
@@ -116,6 +123,43 @@ entry_framed:
 	mov	FRAME_RESULT(%rsp), %rax
 	add	$FRAME_BYTES, %rsp
 	ret
+
+/*
+ * operator new: an exception can't pass our frame, so the block to be recorded comes from its nothrow
+ * sibling. If there is none to be had the original is jumped to, which calls the new-handler or throws.
+ */
+	.balign	64
+entry_new:
+	count_down entry_new_outer
+	/* fall through */
+
+entry_new_outer:
+	frame_push
+	mov	%rsp, %rdi
+	call	agent_before
+	test	%eax, %eax
+	frame_reload
+	jnz	1f
+	add	$FRAME_BYTES, %rsp
+	jmp	*(%r11)
+1:	cmpb	$3, HOOK_NOTHROW(%r11)
+	cmove	%r11, %rdx			/* std::nothrow is never looked at */
+	je	2f
+	mov	%r11, %rsi
+2:	call	*HOOK_INSTEAD(%r11)
+	mov	%rax, FRAME_RESULT(%rsp)
+	mov	%rsp, %rdi
+	call	agent_after
+	mov	%rsp, %rdi
+	call	agent_leave
+	movq	$0, -8(%rsp)
+	frame_reload
+	mov	FRAME_RESULT(%rsp), %rax
+	add	$FRAME_BYTES, %rsp
+	test	%rax, %rax
+	jz	3f
+	ret
+3:	jmp	*(%r11)
 
 /*
  * free: one bucket of seven tags says whether the block was sampled; the word after them is negative if
@@ -152,7 +196,9 @@ entry_free:
 	cmpl	$0, FILTER+28(%r10)
 	jl	1f
 	jmp	*(%r11)
-1:	frame_push
+1:
+entry_release:
+	frame_push
 	mov	%rsp, %rdi
 	call	agent_free
 	movq	$0, -8(%rsp)

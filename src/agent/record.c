@@ -229,7 +229,7 @@ static inline struct wire_rules *rules(void)
 static inline unsigned extra_flags(const struct agent_frame *f)
 {
 	return (f->size >= WIRE_LARGE ? WIRE_F_LARGE : 0) | (f->rate > 1 ? WIRE_F_RATE : 0) |
-	       (f->hook->kind == WIRE_HOOK_REALLOC || f->hook->kind == WIRE_HOOK_REALLOCARRAY ? WIRE_F_REALLOC : 0);
+	       (f->hook->kind == WIRE_HOOK_REALLOC ? WIRE_F_REALLOC : 0);
 }
 
 static inline uint64_t *put_extra(const struct agent_frame *f, struct wire_alloc *a)

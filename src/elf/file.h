@@ -59,7 +59,8 @@ struct elf_func {
 /*
  * Every *defined* STT_FUNC symbol (never IFUNC, never undefined, never with a value of 0)
  * named exactly one of names[0..n) (a version behind '@' aside), from .dynsym and .symtab (and the
- * .gnu_debugdata mini symbol table is not needed), each vaddr once; global and weak ones first.
+ * .gnu_debugdata mini symbol table is not needed), each of these names once for each vaddr it
+ * has; global and weak ones first.
  * Writes at most `max` to out, returns how many. Symbol counts come from the section, or
  * DT_HASH / DT_GNU_HASH.
  */

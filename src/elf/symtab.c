@@ -178,6 +178,14 @@ static bool name_is(const char *sym, const char *name)
 	return !*name && (!*sym || *sym == '@');
 }
 
+/* The same but for a version? */
+static bool same_name(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "@");
+
+	return len == strcspn(b, "@") && !memcmp(a, b, len);
+}
+
 /* Names lie anywhere: they are fetched this many symbols ahead. */
 #define AHEAD 16
 
@@ -187,10 +195,22 @@ static void fetch_name(const struct elf_symtab *tab, size_t i)
 		__builtin_prefetch(tab->strs + tab->syms[i].st_name);
 }
 
+/* A number for how a name begins: its first three bytes. */
+#define LEADS 4096u
+
+static unsigned lead_of(const char *s)
+{
+	unsigned h = 0;
+
+	for (unsigned i = 0; i < 3 && s[i] && s[i] != '@'; i++)
+		h = h * 61 + (uint8_t)s[i];
+	return h % LEADS;
+}
+
 struct find {
 	const char *const *names;
 	size_t n;
-	uint8_t first[256];	/* some name begins with that byte: spares most comparisons */
+	bool lead[LEADS];	/* some name begins like that: spares most comparisons */
 	struct found {
 		struct elf_func *out;
 		size_t n, max;
@@ -199,11 +219,12 @@ struct find {
 
 static void add_found(struct found *found, const struct elf_func *f)
 {
+	if (found->n == found->max)
+		return;
 	for (size_t k = 0; k < found->n; k++)
-		if (found->out[k].vaddr == f->vaddr)
+		if (found->out[k].vaddr == f->vaddr && same_name(found->out[k].name, f->name))
 			return;
-	if (found->n < found->max)
-		found->out[found->n++] = *f;
+	found->out[found->n++] = *f;
 }
 
 static void find_in_tab(struct find *find, const struct elf_symtab *tab)
@@ -215,7 +236,7 @@ static void find_in_tab(struct find *find, const struct elf_symtab *tab)
 		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !is_defined(sym))
 			continue;
 		const char *name = elf_symtab_name(tab, sym->st_name);
-		if (!name || !find->first[(uint8_t)*name])
+		if (!name || !find->lead[lead_of(name)])
 			continue;
 		bool match = false;
 		for (size_t k = 0; k < find->n && !match; k++)
@@ -237,7 +258,7 @@ size_t elf_file_find_functions(struct elf_file *file, const char *const *names, 
 			     .local = { .out = local, .max = max } };
 
 	for (size_t i = 0; i < n; i++)
-		find.first[(uint8_t)names[i][0]] = names[i][0] != 0;
+		find.lead[lead_of(names[i])] = names[i][0] != 0;
 	elf_file_read_tabs(file);
 	find_in_tab(&find, &file->dynsym);
 	find_in_tab(&find, &file->symtab);

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/ticks.h"
 #include "elf/modules.h"
+#include "probe/entries.h"
 #include "probe/placed.h"
 #include "target/target.h"
 
@@ -279,6 +280,7 @@ static void destroy(struct probe *p)
 	if (a->shared)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);
+	entries_destroy(a->entries);
 	free(a->copy);
 	free(a->taught);
 	free(a->texts);
@@ -318,6 +320,7 @@ struct probe *probe_agent_create(const struct probe_config *config)
 
 	a->probe.ops = &agent_ops;
 	a->config = *config;
+	a->entries = entries_create();
 	a->ns_began = agent_clock_ns();
 	a->ticks_began = ticks_now();
 	return &a->probe;

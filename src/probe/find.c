@@ -16,36 +16,12 @@
 #include "base/mem.h"
 #include "elf/file.h"
 #include "elf/modules.h"
+#include "probe/entries.h"
 #include "target/target.h"
 
 #define BODY_MAX (1u << 20)	/* bytes of a function that are looked at */
 #define CHUNK (1u << 20)	/* of text scanned at a time */
-#define FUNCTIONS_MAX 64
-
-static const struct {
-	const char *name;
-	enum wire_hook_kind kind;
-} entries[] = {
-	{ "malloc", WIRE_HOOK_MALLOC },
-	{ "free", WIRE_HOOK_FREE },
-	{ "cfree", WIRE_HOOK_FREE },
-	{ "calloc", WIRE_HOOK_CALLOC },
-	{ "realloc", WIRE_HOOK_REALLOC },
-	{ "reallocarray", WIRE_HOOK_REALLOCARRAY },
-	{ "memalign", WIRE_HOOK_MEMALIGN },
-	{ "aligned_alloc", WIRE_HOOK_MEMALIGN },
-	{ "posix_memalign", WIRE_HOOK_POSIX_MEMALIGN },
-	{ "valloc", WIRE_HOOK_SIZED },
-	{ "pvalloc", WIRE_HOOK_SIZED },
-};
-
-static enum wire_hook_kind kind_of(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		if (!strcmp(entries[i].name, name))
-			return entries[i].kind;
-	return WIRE_HOOK_SIZED;
-}
+#define FUNCTIONS_MAX 256
 
 static struct probe_hook *add_hook(struct agent *a, const struct text *x, const struct elf_func *f)
 {
@@ -81,16 +57,26 @@ static const char *differs(struct target *t, uint64_t addr, const uint8_t *code,
 	return "its code is not what the file says";
 }
 
+/* One that comes before in the table bears it, too: "__libc_free" is "free". */
+static bool is_alias(const struct elf_func *funcs, const struct entry *const *found, size_t n, size_t k)
+{
+	for (size_t i = 0; i < n; i++)
+		if (funcs[i].vaddr == funcs[k].vaddr && found[i] && found[i] < found[k])
+			return true;
+	return false;
+}
+
 /* One function: plan a hook, or note why not. */
-static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f)
+static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
+		     const struct entry *e)
 {
 	struct text *x = &a->texts[text];
 	struct probe_hook *h = add_hook(a, x, f);
 	uint64_t want = f->size < HOOK_LOOK ? HOOK_LOOK : f->size > BODY_MAX ? BODY_MAX : f->size;
 	CLEANUP_FREE uint8_t *code = xmalloc(want);
 	size_t len = elf_file_read(x->file, f->vaddr, code, want);
-	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .kind = kind_of(f->name),
-			  .size = f->size };
+	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .entry = e, .size = f->size,
+			  .call = { .kind = e->kind, .args = e->args } };
 
 	if (len < HOOK_PATCH) {
 		snprintf(h->reason, sizeof(h->reason), "its code isn't in the file");
@@ -152,12 +138,12 @@ static void frame_wrappers(struct agent *a)
 	size_t mallocs = 0;
 
 	for (size_t i = 0; i < a->nsites; i++)
-		mallocs += a->sites[i].kind == WIRE_HOOK_MALLOC;
+		mallocs += a->sites[i].call.kind == WIRE_HOOK_MALLOC;
 	for (size_t i = 0; mallocs > 1 && i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
 		struct text *x = &a->texts[s->text];
 
-		if (s->kind != WIRE_HOOK_MALLOC || s->thunk ||
+		if (s->call.kind != WIRE_HOOK_MALLOC || s->thunk ||
 		    elf_file_find_symbol(x->file, "__libc_start_main"))
 			continue;
 		if (s->size > BODY_MAX)
@@ -165,7 +151,7 @@ static void frame_wrappers(struct agent *a)
 		CLEANUP_FREE uint8_t *code = xmalloc(s->size + 1);
 		size_t len = elf_file_read(x->file, s->plan.addr - x->bias, code, s->size);
 		if (hook_has_indirect_call(code, len))
-			s->kind = WIRE_HOOK_SIZED;
+			s->call.kind = WIRE_HOOK_ALLOC;
 	}
 }
 
@@ -228,14 +214,13 @@ static bool gather_extent(void *ctx, const struct mapping *m)
 /* Look a module through, once in its life. */
 static bool look_through(struct agent *a, const struct module *m, struct candidate *ret)
 {
-	const char *names[ARRAY_SIZE(entries)];
+	size_t n;
+	const char *const *names = entries_names(a->entries, &n);
 
 	if (m->gone || !m->file || !m->inode || elf_file_machine(m->file) != EM_X86_64 || a->looked[m->id])
 		return false;
 	a->looked[m->id] = true;
-	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		names[i] = entries[i].name;
-	ret->nfuncs = elf_file_find_functions(m->file, names, ARRAY_SIZE(names), ret->funcs, FUNCTIONS_MAX);
+	ret->nfuncs = elf_file_find_functions(m->file, names, n, ret->funcs, FUNCTIONS_MAX);
 	/*
 	 * The linker makes hidden functions of a position-independent program local (malloc in
 	 * a static one): they count beside global ones, else they just bear the name.
@@ -277,9 +262,16 @@ struct err *agent_find(struct agent *a, struct target *t, const struct modules *
 		err = target_each_mapping(t, gather_extent, &g);
 	for (size_t i = 0; i < n && !err; i++) {
 		size_t first = a->nsites;
+		const struct entry *found[FUNCTIONS_MAX];
 
-		for (size_t k = 0; k < c[i].nfuncs && a->texts[c[i].text].nranges; k++)
-			consider(a, t, c[i].text, &c[i].funcs[k]);
+		for (size_t k = 0; k < c[i].nfuncs; k++)
+			found[k] = entries_find(a->entries, c[i].funcs[k].name);
+		for (size_t k = 0; k < c[i].nfuncs && a->texts[c[i].text].nranges; k++) {
+			const struct entry *e = found[k];
+
+			if (e && !e->family && !e->is_operator && !is_alias(c[i].funcs, found, c[i].nfuncs, k))
+				consider(a, t, c[i].text, &c[i].funcs[k], e);
+		}
 		if (a->nsites > first)
 			scan_text(a, c[i].text, first);
 	}

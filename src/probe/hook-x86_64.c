@@ -286,11 +286,11 @@ static void put_moved(struct out *o, const struct insn *in, const uint8_t *code,
 	put(o, copy, n);
 }
 
-bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, enum wire_hook_kind kind,
-		uint32_t index, uint8_t out[HOOK_THUNK_MAX], uint64_t *ret_jump_to)
+bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, const struct wire_hook *what,
+		uint8_t out[HOOK_THUNK_MAX], uint64_t *ret_jump_to)
 {
 	struct out o = { .bytes = out, .at = at };
-	struct wire_hook hook = { .kind = kind, .index = index };
+	struct wire_hook hook = *what;
 	int32_t back = -(int32_t)(THUNK_CODE + 7);
 
 	memset(out, 0xcc, HOOK_THUNK_MAX);
@@ -300,6 +300,9 @@ bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, enum 
 	put_jump(&o, entry);
 
 	hook.original = at + o.len;
+	hook.at = plan->addr;
+	if (!hook.instead)
+		hook.instead = hook.original;
 	memcpy(out, &hook, sizeof(hook));
 	bool ended = false;
 	for (uint32_t off = 0; off < plan->displaced && !ended;) {

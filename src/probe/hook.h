@@ -57,11 +57,12 @@ bool hook_has_indirect_call(const uint8_t *code, size_t len);
 
 /*
  * Write the thunk of a plan into out (HOOK_THUNK_MAX bytes), to run at `at` (16-byte aligned);
- * `entry` is the address of the agent's code. *ret_jump_to: where the patch jumps to. False:
- * something it refers to is out of reach.
+ * `entry` is the address of the agent's code. `what`: kind, index, args, and `instead` for the kinds
+ * NEW; the rest of it is filled in. *ret_jump_to: where the patch jumps to. False: something it
+ * refers to is out of reach.
  */
-bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, enum wire_hook_kind kind,
-		uint32_t index, uint8_t out[HOOK_THUNK_MAX], uint64_t *ret_jump_to);
+bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, const struct wire_hook *what,
+		uint8_t out[HOOK_THUNK_MAX], uint64_t *ret_jump_to);
 
 /* The jump for the entry at `from`; false: out of reach. */
 bool hook_jump(uint64_t from, uint64_t to, uint8_t out[HOOK_PATCH]);

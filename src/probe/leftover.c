@@ -16,12 +16,13 @@
 #include "base/mem.h"
 #include "elf/file.h"
 #include "elf/modules.h"
+#include "probe/entries.h"
 #include "probe/inside.h"
 #include "probe/placed.h"
 #include "target/proc.h"
 #include "target/target.h"
 
-#define FUNCTIONS_MAX 64
+#define FUNCTIONS_MAX 256
 #define FOUND_MAX 64		/* pieces of old agents, of each sort */
 #define PAGE 4096u
 
@@ -111,12 +112,11 @@ bool agent_is_island(struct target *t, uint64_t addr)
 }
 
 /* Give the entry points of a module that jump into a found island their first bytes back. */
-static struct err *restore_module(const struct found *f, const struct module *m, size_t *count)
+static struct err *restore_module(const struct found *f, const struct module *m, const char *const *names,
+				  size_t nnames, size_t *count)
 {
-	static const char *const names[] = { "malloc", "free", "cfree", "calloc", "realloc", "reallocarray",
-		"memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc" };
 	struct elf_func funcs[FUNCTIONS_MAX];
-	size_t n = elf_file_find_functions(m->file, names, ARRAY_SIZE(names), funcs, FUNCTIONS_MAX);
+	size_t n = elf_file_find_functions(m->file, names, nnames, funcs, FUNCTIONS_MAX);
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t addr = m->bias + funcs[i].vaddr, to;
@@ -132,6 +132,22 @@ static struct err *restore_module(const struct found *f, const struct module *m,
 		++*count;
 	}
 	return NULL;
+}
+
+static struct err *restore_text(const struct found *f, const struct modules *mods, size_t *count)
+{
+	struct entries *entries = entries_create();
+	size_t nnames;
+	const char *const *names = entries_names(entries, &nnames);
+	struct err *err = NULL;
+
+	for (uint32_t id = 1; id <= modules_count(mods) && !err; id++) {
+		const struct module *m = module_get(mods, id);
+		if (m && !m->gone && m->file)
+			err = restore_module(f, m, names, nnames, count);
+	}
+	entries_destroy(entries);
+	return err;
 }
 
 /* A heaptop that is alive and well watches this process already. */
@@ -237,11 +253,8 @@ struct err *probe_agent_cleanup(struct target *t, const struct modules *mods, si
 	struct err *err = target_each_mapping(t, look, f);
 	for (size_t k = 0; k < f->states.n && !err; k++)
 		err = check_owner(t, f->states.at[k].start);
-	for (uint32_t id = 1; f->islands.n && id <= modules_count(mods) && !err; id++) {
-		const struct module *m = module_get(mods, id);
-		if (m && !m->gone && m->file)
-			err = restore_module(f, m, ret_found);
-	}
+	if (!err && f->islands.n)
+		err = restore_text(f, mods, ret_found);
 	if (err)
 		return err;
 	deactivate(f);

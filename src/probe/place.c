@@ -388,8 +388,8 @@ static struct err *build_thunk(struct agent *a, struct target *t, struct site *s
 		return err;
 	uint64_t at = is->addr + is->first + place * HOOK_THUNK_MAX;
 	memcpy(&entries, agent_blob, sizeof(entries));
-	if (!hook_thunk(&s->plan, at, is->addr + entries.entry[s->kind], s->kind, (uint32_t)s->hook, thunk,
-			&s->jump_to)) {
+	s->call.index = (uint32_t)s->hook;
+	if (!hook_thunk(&s->plan, at, is->addr + entries.entry[s->call.kind], &s->call, thunk, &s->jump_to)) {
 		h->hooked = false;
 		snprintf(h->reason, sizeof(h->reason), "its first instructions refer too far away");
 		return NULL;

@@ -17,13 +17,16 @@
 #include "wire/wire.h"
 
 struct elf_file;
+struct entries;
+struct entry;
 struct mapping;
 
 /* A function that can be hooked. */
 struct site {
 	size_t hook;			/* index in probe.hooks */
 	size_t text;			/* index of its module in texts */
-	enum wire_hook_kind kind;
+	const struct entry *entry;	/* what it is */
+	struct wire_hook call;		/* what the agent is told: kind, args, instead */
 	uint64_t size;			/* of the function, bytes, by its symbol; may be 0 */
 	struct hook_plan plan;
 	uint64_t thunk;			/* its place in an island; 0: none yet */
@@ -55,6 +58,7 @@ struct island {
 struct agent {
 	struct probe probe;		/* first */
 	struct probe_config config;
+	struct entries *entries;
 	size_t hooks_cap;
 	struct site *sites;
 	size_t nsites, sites_cap;

@@ -29,7 +29,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_ISLAND_MAGIC 0x706f747061656801ull	/* "\1heaptop", little-endian */
 #define WIRE_CTL_MAGIC 0x6c74637061656801ull
 
@@ -282,18 +282,48 @@ struct wire_walk {
 #define WIRE_STATE_WALKS (WIRE_STATE_FILTER + WIRE_FILTER_BYTES)
 #define WIRE_STATE_BYTES (WIRE_STATE_WALKS + WIRE_SLOTS * (uint64_t)sizeof(struct wire_walk))
 
-/* What an entry point's arguments mean. */
+/* What is done at an entry point. What its arguments mean is told by wire_args. */
 enum wire_hook_kind {
-	WIRE_HOOK_MALLOC,	/* malloc(size): has a fast path */
-	WIRE_HOOK_FREE,		/* free(addr): has a fast path */
-	WIRE_HOOK_SIZED,	/* valloc(size), pvalloc(size), and a malloc that calls others */
-	WIRE_HOOK_CALLOC,	/* calloc(n, size) */
-	WIRE_HOOK_REALLOC,	/* realloc(addr, size) */
-	WIRE_HOOK_REALLOCARRAY,	/* reallocarray(addr, n, size) */
-	WIRE_HOOK_MEMALIGN,	/* memalign(align, size), aligned_alloc */
-	WIRE_HOOK_POSIX_MEMALIGN,	/* posix_memalign(&addr, align, size) */
+	WIRE_HOOK_MALLOC,	/* an allocation whose only size is argument 1, and which calls no
+				 * other hooked one: has a fast path, on which it leaves no mark */
+	WIRE_HOOK_FREE,		/* a free of argument 1: has a fast path */
+	WIRE_HOOK_NEW,		/* as MALLOC, but it may throw: for a sampled block `instead` is
+				 * called, which doesn't, and the original only if that fails */
+	WIRE_HOOK_NEW_OUTER,	/* as NEW, but it may call other hooked ones: no fast path */
+	WIRE_HOOK_ALLOC,	/* any other allocation */
+	WIRE_HOOK_REALLOC,	/* frees one block and allocates another, or changes its size */
+	WIRE_HOOK_RELEASE,	/* any other free */
 	WIRE_HOOK_KINDS
 };
+#define WIRE_ENTRIES 8u		/* room for kinds */
+_Static_assert(WIRE_HOOK_KINDS <= WIRE_ENTRIES, "wire_island.entry");
+
+/* How a call tells which block there is now. */
+enum wire_returns {
+	WIRE_RETURNS_BLOCK,	/* its result is the address; NULL: it failed */
+	WIRE_RETURNS_STATUS,	/* its result is an int, 0: the address lies where `out` points to */
+	WIRE_RETURNS_SIZE,	/* its result is the block's size now, at its old place; less than
+				 * asked for: it failed */
+};
+
+enum wire_args_flags {
+	WIRE_ARGS_INT = 1,	/* size and count are 32 bits, what is above them undefined */
+	WIRE_ARGS_FREES = 2,	/* realloc: the old block is freed even if it fails */
+};
+
+/* Which argument is which: counted from 1, at most 6 (those in registers); 0: there is none. */
+struct wire_args {
+	uint8_t size;		/* bytes; 0: always `bytes` */
+	uint8_t count;		/* of such sizes */
+	uint8_t pointer;	/* the block freed or moved */
+	uint8_t out;		/* where to the address of the new block is written */
+	uint8_t returns;	/* enum wire_returns */
+	uint8_t flags;		/* enum wire_args_flags */
+	uint8_t nothrow;	/* of `instead`: std::nothrow, a reference to an empty object */
+	uint8_t pad;
+	uint32_t bytes;
+};
+#define WIRE_ARGS_MAX 6u
 
 /*
  * Start of an island, written by heaptop, never by the agent. heaptop finds a left-behind agent
@@ -313,7 +343,7 @@ struct wire_island {
 	uint64_t nonce;		/* mixed into the commit words, so stale bytes never match */
 	uint32_t nrings;	/* a power of two, <= WIRE_MAX_RINGS */
 	uint32_t code_bytes;	/* this header and the agent's code; thunks follow */
-	uint32_t entry[WIRE_HOOK_KINDS];	/* offsets in the island, by kind of hook */
+	uint32_t entry[WIRE_ENTRIES];	/* offsets in the island, by kind of hook */
 	uint64_t rules;		/* address of the wire_rules, 0: there are none */
 	uint64_t tags;		/* address of the wire_tags, 0: there are none */
 };
@@ -322,9 +352,15 @@ _Static_assert(sizeof(struct wire_island) == 128, "agent/entry-*.S lays it out t
 /* A hook, in the island: its thunk loads the address of this and jumps to entry[kind]. */
 struct wire_hook {
 	uint64_t original;	/* where the relocated first instructions lie */
+	uint64_t instead;	/* called for a block that is to be recorded: the original or, for the
+				 * kinds NEW, a function that does the same and doesn't throw */
+	uint64_t at;		/* the entry point: heaptop finds there what a dead one has patched */
 	uint32_t kind;
 	uint32_t index;		/* heaptop's number for it */
+	struct wire_args args;
+	uint32_t pad;
 };
+_Static_assert(sizeof(struct wire_hook) == 48, "a cache line has room for the thunk's jump, too");
 
 /*
  * A ring: producers reserve by CAS on head, write, and commit by storing the record's first

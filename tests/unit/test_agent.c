@@ -75,12 +75,13 @@ enum { H_MALLOC, H_FREE, H_CALLOC, H_REALLOC, H_POSIX, H_COUNT };
 static const struct {
 	void *fn;
 	enum wire_hook_kind kind;
+	struct wire_args args;
 } hooks[H_COUNT] = {
-	{ fake_malloc, WIRE_HOOK_MALLOC },
-	{ fake_free, WIRE_HOOK_FREE },
-	{ fake_calloc, WIRE_HOOK_CALLOC },
-	{ fake_realloc, WIRE_HOOK_REALLOC },
-	{ fake_posix_memalign, WIRE_HOOK_POSIX_MEMALIGN },
+	{ fake_malloc, WIRE_HOOK_MALLOC, { .size = 1 } },
+	{ fake_free, WIRE_HOOK_FREE, { .pointer = 1 } },
+	{ fake_calloc, WIRE_HOOK_ALLOC, { .count = 1, .size = 2 } },
+	{ fake_realloc, WIRE_HOOK_REALLOC, { .pointer = 1, .size = 2 } },
+	{ fake_posix_memalign, WIRE_HOOK_ALLOC, { .out = 1, .size = 3, .returns = WIRE_RETURNS_STATUS } },
 };
 
 #define RING_BYTES (1u << 18)
@@ -165,8 +166,9 @@ static int setup(void **unused)
 
 		if (!hook_plan(hooks[i].fn, HOOK_LOOK, 0, (uint64_t)hooks[i].fn, &plan, reason))
 			fail_msg("hook %u: %s", i, reason);
-		assert_true(hook_thunk(&plan, at, (uint64_t)island + is->entry[hooks[i].kind], hooks[i].kind,
-				       i, (uint8_t *)at, &thunk[i]));
+		struct wire_hook what = { .kind = hooks[i].kind, .index = i, .args = hooks[i].args };
+		assert_true(hook_thunk(&plan, at, (uint64_t)island + is->entry[hooks[i].kind], &what, (uint8_t *)at,
+				       &thunk[i]));
 	}
 	assert_int_equal(mprotect(island, 65536, PROT_READ | PROT_EXEC), 0);
 	nested_malloc = h_malloc;

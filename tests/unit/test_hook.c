@@ -17,6 +17,8 @@
 #define NEAR 0x7f0000000000ull
 #define CODE (sizeof(struct wire_hook) + 7 + 5)	/* where the relocated instructions begin */
 
+static const struct wire_hook malloc_hook = { .kind = WIRE_HOOK_MALLOC, .args = { .size = 1 } };
+static const struct wire_hook calloc_hook = { .kind = WIRE_HOOK_ALLOC, .index = 9, .args = { .count = 1, .size = 2 } };
 static struct hook_plan plan;
 static char reason[HOOK_REASON];
 static uint8_t thunk[HOOK_THUNK_MAX];
@@ -38,16 +40,19 @@ static void test_prologue(void **unused)
 	/* push r15; push r14; mov edi, ebx; ret */
 	assert_true(plan_of(BYTES(0x41, 0x57, 0x41, 0x56, 0x89, 0xfb, 0xc3), 7));
 	assert_int_equal(plan.displaced, 6);
-	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, WIRE_HOOK_CALLOC, 9, thunk, &to));
+	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, &calloc_hook, thunk, &to));
 	memcpy(&h, thunk, sizeof(h));
 	assert_true(to == NEAR + 0x10000 + sizeof(h));
 	assert_true(h.original == NEAR + 0x10000 + CODE);
-	assert_int_equal(h.kind, WIRE_HOOK_CALLOC);
+	assert_true(h.instead == h.original && h.at == NEAR);
+	assert_int_equal(h.kind, WIRE_HOOK_ALLOC);
+	assert_int_equal(h.args.count, 1);
+	assert_int_equal(h.args.size, 2);
 	assert_int_equal(h.index, 9);
 	assert_memory_equal(thunk + CODE, plan.code, 6);
 	assert_true(hook_is_jump(thunk + CODE + 6, NEAR + 0x10000 + CODE + 6, &to));
 	assert_true(to == NEAR + 6);
-	assert_true(hook_is_jump(thunk + 23, NEAR + 0x10000 + 23, &to));
+	assert_true(hook_is_jump(thunk + sizeof(h) + 7, NEAR + 0x10000 + sizeof(h) + 7, &to));
 	assert_true(to == NEAR + 0x20000);
 }
 
@@ -60,28 +65,28 @@ static void test_relative(void **unused)
 	/* mov 0x12345(%rip), %rax: refers to the same address from elsewhere */
 	assert_true(plan_of(BYTES(0x48, 0x8b, 0x05, 0x45, 0x23, 0x01, 0x00, 0xc3), 8));
 	assert_int_equal(plan.displaced, 7);
-	assert_true(hook_thunk(&plan, NEAR - 0x10000, NEAR - 0x20000, WIRE_HOOK_MALLOC, 0, thunk, &to));
+	assert_true(hook_thunk(&plan, NEAR - 0x10000, NEAR - 0x20000, &malloc_hook, thunk, &to));
 	memcpy(&d, thunk + CODE + 3, 4);
 	assert_true(NEAR - 0x10000 + CODE + 7 + (uint64_t)(int64_t)d == NEAR + 7 + 0x12345);
 	/* cmpb $0, 0x100(%rip): the displacement isn't last */
 	assert_true(plan_of(BYTES(0x80, 0x3d, 0x00, 0x01, 0x00, 0x00, 0x00, 0xc3), 8));
-	assert_true(hook_thunk(&plan, NEAR - 0x10000, NEAR - 0x20000, WIRE_HOOK_MALLOC, 0, thunk, &to));
+	assert_true(hook_thunk(&plan, NEAR - 0x10000, NEAR - 0x20000, &malloc_hook, thunk, &to));
 	memcpy(&d, thunk + CODE + 2, 4);
 	assert_true(NEAR - 0x10000 + CODE + 7 + (uint64_t)(int64_t)d == NEAR + 7 + 0x100);
 	/* test %rdi,%rdi; je +0x40; push: a short branch becomes a long one */
 	assert_true(plan_of(BYTES(0x48, 0x85, 0xff, 0x74, 0x40, 0x53, 0x53), 0x100));
-	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, WIRE_HOOK_FREE, 0, thunk, &to));
+	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, &malloc_hook, thunk, &to));
 	assert_int_equal(thunk[CODE + 3], 0x0f);
 	assert_int_equal(thunk[CODE + 4], 0x84);
 	memcpy(&d, thunk + CODE + 5, 4);
 	assert_true(NEAR + 0x10000 + CODE + 9 + (uint64_t)(int64_t)d == NEAR + 5 + 0x40);
 	/* jmp rel32 */
 	assert_true(plan_of(BYTES(0xe9, 0x00, 0x10, 0x00, 0x00, 0x90), 5));
-	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, WIRE_HOOK_FREE, 0, thunk, &to));
+	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, &malloc_hook, thunk, &to));
 	assert_true(hook_is_jump(thunk + CODE, NEAR + 0x10000 + CODE, &to));
 	assert_true(to == NEAR + 0x1005);
 	/* out of reach */
-	assert_false(hook_thunk(&plan, NEAR + (3ull << 30), NEAR + (3ull << 30), WIRE_HOOK_FREE, 0, thunk, &to));
+	assert_false(hook_thunk(&plan, NEAR + (3ull << 30), NEAR + (3ull << 30), &malloc_hook, thunk, &to));
 	uint8_t jump[HOOK_PATCH];
 	assert_false(hook_jump(NEAR, NEAR + (3ull << 30), jump));
 	assert_true(hook_jump(NEAR, NEAR - (1ull << 30), jump));
@@ -167,7 +172,7 @@ static void test_run(void **unused)
 
 	for (size_t i = 0; i < 3; i++) {
 		assert_true(hook_plan((const void *)fns[i], HOOK_LOOK, i == 2 ? 0x50 : 0, (uint64_t)fns[i], &plan, reason));
-		assert_true(hook_thunk(&plan, (uint64_t)at + i * HOOK_THUNK_MAX, (uint64_t)at, WIRE_HOOK_MALLOC, 0,
+		assert_true(hook_thunk(&plan, (uint64_t)at + i * HOOK_THUNK_MAX, (uint64_t)at, &malloc_hook,
 				       at + i * HOOK_THUNK_MAX, &to));
 	}
 	assert_int_equal(mprotect(at, 4096, PROT_READ | PROT_EXEC), 0);
@@ -199,7 +204,7 @@ static void test_random(void **unused)
 			continue;
 		accepted++;
 		assert_true(plan.displaced >= HOOK_PATCH && plan.displaced <= HOOK_WINDOW);
-		hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, WIRE_HOOK_MALLOC, 0, thunk, &to);
+		hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, &malloc_hook, thunk, &to);
 	}
 	assert_true(accepted > 1000);
 }
