@@ -26,9 +26,13 @@
 #define RENEW_SECONDS 0.1	/* between renewals of the lease */
 #define CONTROL_SECONDS 0.1	/* between looks at the auto rate while events come, */
 #define USAGE_SECONDS 0.5	/* and else */
-#define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
+#define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps, at most; */
+#define MODULES_SECONDS_MIN 0.05	/* and at least; in between so that they take that */
+#define MODULES_SHARE 0.001		/* share of the time */
 #define MODULES_MISS_SECONDS 0.001	/* the same after an address no module holds, at first; */
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
+#define REFINE_SECONDS 1.0	/* between comparisons of the clocks */
+#define EXTEND_SECONDS 0.01	/* between attempts to hook new modules */
 #define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
 #define START_COST 0.05		/* seconds of its time that may cost it */
 #define START_LOOK 0.01		/* between looks at that */
@@ -51,14 +55,38 @@ uint32_t session_wire_rule(void *session, uint64_t pc)
 
 /* ---- keeping up with the target's mappings ---- */
 
+/* For -v: what is new, the first of it by name. */
+static void tell_modules(struct session *s)
+{
+	size_t n = modules_count(s->mods), old = s->known_modules;
+	const struct module *first = n > old ? module_get(s->mods, (uint32_t)old + 1) : NULL;
+
+	s->known_modules = n;
+	if (n > old + 1)
+		log_line("the program's modules have changed: %s and %zu more are new", first->name, n - old - 1);
+	else
+		log_line("the program's modules have changed%s%s", first ? ": new is " : "", first ? first->name : "");
+}
+
+/*
+ * A library may be loaded at any time, and what it allocates by a malloc of its own isn't seen before that
+ * is hooked: so the maps are read as often as is cheap.
+ */
 static struct err *read_modules(struct session *s, bool *ret_changed)
 {
 	bool changed = false;
+	double began = thread_cpu();
 	struct err *err = target_refresh_modules(s->target, s->mods, &changed);
 
 	*ret_changed = changed;
 	s->last_modules = monotonic_seconds();
+	double interval = changed ? 0 : (thread_cpu() - began) / MODULES_SHARE;
+	s->modules_interval = interval < MODULES_SECONDS_MIN ? MODULES_SECONDS_MIN
+			    : interval < MODULES_SECONDS ? interval : MODULES_SECONDS;
+	if (!err && s->placed)
+		err = s->probe->ops->update(s->probe, s->target, s->mods, &s->extend);
 	if (!err && changed) {
+		tell_modules(s);
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
 		if (s->placed) {
@@ -296,6 +324,34 @@ static void see_start_through(struct session *s, double now)
 		err_free(s->probe->ops->set_raise(s->probe, s->target, s->control.on));
 }
 
+/*
+ * New modules have entry points: one short stop. If a thread is just at one of them, again later, as long as
+ * the probe has something to hook.
+ */
+static void hook_new_modules(struct session *s)
+{
+	struct err *err = target_stop(s->target);
+
+	if (!err)
+		err = s->probe->ops->extend(s->probe, s->target);
+	/* after a failure it may run already */
+	if (target_is_stopped(s->target)) {
+		struct err *resumed = target_resume(s->target);
+		if (err)
+			err_free(resumed);
+		else
+			err = resumed;
+	}
+	if (!err || err->code != ERR_BUSY)
+		s->extend = false;
+	if (err)
+		log_line("new modules not hooked: %s", err->text);
+	else
+		log_line("new modules hooked; the program was held for %.1f ms",
+			 target_pause(s->target) * 1e3);
+	err_free(err);
+}
+
 static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
@@ -315,9 +371,15 @@ static void look_after(struct session *s)
 	bool busy = s->control.on && s->intake.events != s->usage_events;
 	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))
 		measure(s, now, false);
-	if (now - s->last_modules >= MODULES_SECONDS) {
+	if (now - s->last_modules >= s->modules_interval)
 		err_free(session_refresh_modules(s));
+	if (now - s->last_refine >= REFINE_SECONDS) {
 		ticks_clock_refine(&s->clock);
+		s->last_refine = now;
+	}
+	if (s->extend && now - s->last_extend >= EXTEND_SECONDS) {
+		hook_new_modules(s);
+		s->last_extend = now;
 	}
 }
 
@@ -326,7 +388,7 @@ static struct err *on_exec(struct session *s)
 {
 	session_drain(s, true);
 	s->probe->ops->destroy(s->probe);
-	s->placed = false;
+	s->placed = s->extend = false;
 	heap_destroy(s->heap);
 	s->heap = heap_create(&(struct heap_config){ 0 });
 	/* a rate chosen by hand stays */

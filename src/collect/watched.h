@@ -38,6 +38,10 @@ struct session {
 	bool ended, detached, paused;
 	bool replaced;		/* attached, and it has executed another program since */
 	double last_renew, last_usage, last_modules;
+	size_t known_modules;	/* the log has told of */
+	double modules_interval;	/* seconds, see session.c */
+	bool extend;		/* the probe has found something to hook in new modules */
+	double last_extend, last_refine;
 	double miss_interval;	/* seconds; see refresh_after_miss */
 	struct control control;
 	uint64_t usage_events;	/* events at the last look at the usage */

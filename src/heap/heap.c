@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "heap/live.h"
+#include "heap/ranges.h"
 #include "heap/traces.h"
 #include "heap/tree.h"
 #include "heap/view.h"
@@ -28,6 +29,18 @@ struct undo {
 	bool temp;
 };
 
+/* What a slot's last unmapping took away. More pieces than that are never one mapping to be moved. */
+#define TAKEN_MAX 64u
+struct taken {
+	uint64_t start, end;		/* what was asked for */
+	struct {
+		struct range_part part;
+		uint32_t node;		/* of its trace then */
+		bool temp;
+	} parts[TAKEN_MAX];
+	uint32_t n;
+};
+
 struct heap {
 	struct tree *tree;
 	uint32_t max_nodes;
@@ -37,6 +50,8 @@ struct heap {
 	struct weights weights;
 	struct tree_path paths[WIRE_SLOTS + 1];	/* of the thread's last stack; one for no thread at all */
 	struct undo undo[WIRE_SLOTS];
+	struct ranges ranges;
+	struct taken *taken[WIRE_SLOTS];	/* NULL: it hasn't unmapped anything yet */
 	uint64_t now;			/* newest time seen */
 	uint64_t lost_frees, untracked;
 	uint64_t alloc_bytes;		/* estimated, since the start; so are these */
@@ -64,6 +79,7 @@ struct heap *heap_create(const struct heap_config *config)
 	traces_init(&heap->traces, max_traces);
 	live_init(&heap->live, max_live);
 	weights_init(&heap->weights);
+	ranges_init(&heap->ranges, HEAP_MAX_RANGES);
 	heap->point_step = 1;
 	return heap;
 }
@@ -77,6 +93,9 @@ void heap_destroy(struct heap *heap)
 	tree_destroy(heap->tree);
 	traces_deinit(&heap->traces);
 	live_deinit(&heap->live);
+	ranges_deinit(&heap->ranges);
+	for (size_t i = 0; i < WIRE_SLOTS; i++)
+		free(heap->taken[i]);
 	free(heap);
 }
 
@@ -174,6 +193,13 @@ static void see(struct heap *heap, uint64_t time, uint32_t slot)
 		heap->undo[slot].addr = 0;
 }
 
+static uint32_t trace_of(struct heap *heap, uint32_t node)
+{
+	if (node == TREE_NONE)
+		return traces_merged(&heap->traces, heap->merged_node);
+	return traces_of_node(&heap->traces, node, heap->merged_node);
+}
+
 void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
 		uint32_t slot, const struct heap_stack *stack)
 {
@@ -198,8 +224,7 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 		.addr = addr,
 		.size = size,
 		.time = time,
-		.trace = node == TREE_NONE ? traces_merged(&heap->traces, heap->merged_node)
-			: traces_of_node(&heap->traces, node, heap->merged_node),
+		.trace = trace_of(heap, node),
 		.rate = weights_rate(&heap->weights, rate),
 		.slot = (uint16_t)slot,
 	};
@@ -245,6 +270,175 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	live_put(&heap->live, block);
 	traces_unfree(&heap->traces, block->trace, &w, undo->temp, heap->now);
 	heap->free_q10 -= w.blocks_q10;
+}
+
+/* ---- mappings ---- */
+
+/* Bytes as they are, and a block or none: mappings aren't sampled. */
+static struct heap_weight weight_of(uint64_t bytes)
+{
+	return (struct heap_weight){ .bytes = bytes, .blocks_q10 = 1024 };
+}
+
+static struct taken *forget_taken(struct heap *heap, uint32_t slot)
+{
+	if (slot < WIRE_SLOTS && heap->taken[slot])
+		heap->taken[slot]->n = 0;
+	return slot < WIRE_SLOTS ? heap->taken[slot] : NULL;
+}
+
+/* A part goes. Returns whether it ends its mapping, as a temporary one. */
+static bool part_end(struct heap *heap, const struct range_part *part, uint64_t time)
+{
+	const struct range_mapping *m = &part->mapping;
+	uint64_t bytes = part->end - part->start;
+
+	if (m->pieces) {
+		traces_trim(&heap->traces, m->trace, bytes);
+		return false;
+	}
+	struct heap_weight w = weight_of(bytes);
+	bool temp = time >= m->time && time - m->time < TEMP_NS;
+	traces_free(&heap->traces, m->trace, &w, temp);
+	heap->free_q10 += w.blocks_q10;
+	return temp;
+}
+
+/* Make room: what is there is replaced. False: a range that can't be, or the table is full. */
+static bool clear_range(struct heap *heap, uint64_t start, uint64_t bytes, uint64_t time)
+{
+	struct range_part part;
+
+	if (!bytes || start > UINT64_MAX - bytes)
+		return false;
+	while (ranges_cut(&heap->ranges, start, start + bytes, &part))
+		part_end(heap, &part, time);
+	return true;
+}
+
+/* A piece at [start, end), the first of its mapping or a further one. */
+static void add_piece(struct heap *heap, uint32_t *mapping, uint64_t start, uint64_t end, uint32_t node,
+		      uint64_t time, uint32_t slot)
+{
+	struct heap_weight w = weight_of(end - start);
+
+	if (!ranges_room(&heap->ranges)) {
+		heap->untracked++;
+		return;
+	}
+	if (*mapping == UINT32_MAX) {
+		const struct range_mapping new = { .time = time, .trace = trace_of(heap, node), .slot = slot };
+		*mapping = ranges_begin(&heap->ranges, &new);
+		traces_alloc(&heap->traces, new.trace, &w, time);
+		heap->alloc_q10 += w.blocks_q10;
+	} else {
+		traces_grow(&heap->traces, heap->ranges.mappings[*mapping].trace, w.bytes, time);
+	}
+	heap->alloc_bytes += w.bytes;
+	ranges_add(&heap->ranges, *mapping, start, end);
+}
+
+void heap_map(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
+	      const struct heap_stack *stack)
+{
+	uint32_t node = node_of_stack(heap, stack, slot), mapping = UINT32_MAX;
+
+	see(heap, time, slot);
+	forget_taken(heap, slot);
+	if (clear_range(heap, addr, bytes, time))
+		add_piece(heap, &mapping, addr, addr + bytes, node, time, slot);
+}
+
+void heap_unmap(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot)
+{
+	struct range_part part;
+
+	see(heap, time, slot);
+	struct taken *taken = forget_taken(heap, slot);
+	if (!bytes || addr > UINT64_MAX - bytes)
+		return;
+	while (ranges_cut(&heap->ranges, addr, addr + bytes, &part)) {
+		uint32_t node = heap->traces.items[part.mapping.trace].node;
+		bool temp = part_end(heap, &part, time);
+
+		if (slot >= WIRE_SLOTS)
+			continue;
+		if (!taken)
+			taken = heap->taken[slot] = xcalloc(1, sizeof(*taken));
+		taken->start = addr;
+		taken->end = addr + bytes;
+		if (taken->n < TAKEN_MAX) {
+			taken->parts[taken->n].part = part;
+			taken->parts[taken->n].node = node;
+			taken->parts[taken->n++].temp = temp;
+		}
+	}
+}
+
+/*
+ * The known parts at the distances they had from the start, as far as the new length goes; and if it is
+ * longer, and the end of the old was known, what is new.
+ */
+void heap_move(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
+	       const struct heap_stack *stack)
+{
+	uint32_t node = node_of_stack(heap, stack, slot), mapping = UINT32_MAX;
+	struct taken *taken = slot < WIRE_SLOTS ? heap->taken[slot] : NULL;
+
+	see(heap, time, slot);
+	if (!clear_range(heap, addr, bytes, time) || !taken)
+		return;
+	for (uint32_t i = 0; i < taken->n; i++) {
+		const struct range_part *part = &taken->parts[i].part;
+		uint64_t from = part->start - taken->start, to = part->end - taken->start;
+
+		if (part->end >= taken->end || to > bytes)
+			to = bytes;
+		if (from < to)
+			add_piece(heap, &mapping, addr + from, addr + to, node, time, slot);
+	}
+	taken->n = 0;
+}
+
+/* What has taken the place meanwhile stays. Backwards: a mapping was ended by its last part. */
+void heap_ununmap(struct heap *heap, uint32_t slot)
+{
+	struct taken *taken = slot < WIRE_SLOTS ? heap->taken[slot] : NULL;
+
+	for (uint32_t i = taken ? taken->n : 0; i-- > 0;) {
+		const struct range_part *part = &taken->parts[i].part;
+		uint64_t bytes = part->end - part->start, id = part->mapping.id;
+		struct heap_weight w = weight_of(bytes);
+		uint32_t index = part->index, trace = part->mapping.trace;
+
+		if (!ranges_room(&heap->ranges) || !ranges_free(&heap->ranges, part->start, part->end))
+			continue;
+		if (ranges_is(&heap->ranges, index, id)) {
+			trace = heap->ranges.mappings[index].trace;
+			traces_untrim(&heap->traces, trace, bytes, heap->now);
+		} else if (part->mapping.pieces) {
+			continue;	/* the rest of it has gone since */
+		} else {
+			/* nothing held its trace: it may have been merged, and its record been given away since */
+			if (heap->traces.of_node[taken->parts[i].node] != trace + 1)
+				trace = traces_merged(&heap->traces, heap->merged_node);
+			if (heap->traces.items[trace].s.free_bytes < bytes)
+				continue;
+			struct range_mapping again = part->mapping;
+			again.trace = trace;
+			index = ranges_begin(&heap->ranges, &again);
+			traces_unfree(&heap->traces, trace, &w, taken->parts[i].temp, heap->now);
+			heap->free_q10 -= w.blocks_q10;
+			for (uint32_t k = 0; k < i; k++)
+				if (taken->parts[k].part.index == part->index &&
+				    taken->parts[k].part.mapping.id == id) {
+					taken->parts[k].part.index = index;
+					taken->parts[k].part.mapping.id = heap->ranges.mappings[index].id;
+				}
+		}
+		ranges_add(&heap->ranges, index, part->start, part->end);
+	}
+	forget_taken(heap, slot);
 }
 
 /* ---- publishing ---- */

@@ -31,11 +31,12 @@ struct heap_config {
  * The ceiling: HEAP_MAX_TRACES traces of 216 bytes (113 MB) and 136 in the newest view (71 MB; views
  * share these, so that each further one that is held costs what changed since, and half a byte a trace),
  * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 5/8
- * full (512 MB). When the traces are used up, those without live blocks that were idle longest are merged
+ * full (512 MB), HEAP_MAX_RANGES pieces of mappings of 64 (64 MB). When the traces are used up, those without live blocks that were idle longest are merged
  * into one, FRAME_MERGED; if there are none, new stacks go there at once.
  */
 #define HEAP_MAX_TRACES (1u << 19)
 #define HEAP_MAX_LIVE (10u << 20)
+#define HEAP_MAX_RANGES (1u << 20)
 #define HEAP_NODES_PER_TRACE 16u
 
 struct heap *heap_create(const struct heap_config *config);
@@ -70,6 +71,20 @@ size_t heap_last_stack(const struct heap *heap, uint32_t slot, uint64_t *ret, si
 void heap_free(struct heap *heap, uint64_t addr, uint64_t time, uint32_t slot, bool by_realloc);
 /* The realloc failed: undo this slot's last heap_free(by_realloc) of addr. */
 void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot);
+
+/*
+ * Mappings: ranges of addresses, a live table of their own, so that a block may lie in one. heap_map: a new
+ * one replaces what was there. heap_unmap: any part of any of them goes; it is kept for this slot until
+ * its next heap_map or heap_unmap. Then heap_move (mremap) makes that a mapping at another place, of
+ * another size, by another stack, if there was any of it; what was only partly known stays so. Or heap_ununmap
+ * undoes it: the call has failed. A mapping counts as one block, until the last of it has gone.
+ */
+void heap_map(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
+	      const struct heap_stack *stack);
+void heap_unmap(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot);
+void heap_move(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
+	       const struct heap_stack *stack);
+void heap_ununmap(struct heap *heap, uint32_t slot);
 
 /*
  * Publish: compute rates since the last publish and freeze a view. `info` is copied (its strings

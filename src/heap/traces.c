@@ -235,6 +235,42 @@ void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weig
 	live_grew(traces, time);
 }
 
+void traces_grow(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time)
+{
+	struct trace *t = &traces->items[trace];
+
+	mark(traces, trace);
+	settle(traces, t);
+	t->touched = time;
+	t->s.alloc_bytes += bytes;
+	t->s.live_bytes += bytes;
+	traces->live_bytes += bytes;
+	live_grew(traces, time);
+}
+
+void traces_trim(struct traces *traces, uint32_t trace, uint64_t bytes)
+{
+	struct trace *t = &traces->items[trace];
+
+	mark(traces, trace);
+	settle(traces, t);
+	t->s.free_bytes += bytes;
+	t->s.live_bytes -= bytes;
+	traces->live_bytes -= bytes;
+}
+
+void traces_untrim(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time)
+{
+	struct trace *t = &traces->items[trace];
+
+	mark(traces, trace);
+	settle(traces, t);
+	t->s.free_bytes -= bytes;
+	t->s.live_bytes += bytes;
+	traces->live_bytes += bytes;
+	live_grew(traces, time);
+}
+
 /* The window that rates are told from, and whether a new base is to be taken. */
 struct window {
 	int from;

@@ -81,6 +81,12 @@ void traces_free(struct traces *traces, uint32_t trace, const struct heap_weight
 void traces_unfree(struct traces *traces, uint32_t trace, const struct heap_weight *w, bool temp,
 		   uint64_t time);
 
+/* A part of something allocated, but not the last of it, comes or goes: bytes without blocks. */
+void traces_grow(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
+void traces_trim(struct traces *traces, uint32_t trace, uint64_t bytes);
+/* Exactly undoes traces_trim. */
+void traces_untrim(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
+
 /* Give the view its traces, peaks and rates filled in, and totals.s. */
 void traces_publish(struct traces *traces, uint64_t time, struct view *view);
 

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/ticks.h"
-#include "elf/file.h"
 #include "elf/modules.h"
 #include "probe/entries.h"
 #include "probe/placed.h"
@@ -301,12 +300,10 @@ static void destroy(struct probe *p)
 {
 	struct agent *a = agent_of(p);
 
-	for (size_t i = 0; i < a->ntexts; i++) {
-		elf_file_unref(a->texts[i].file);
-		free(a->texts[i].ranges);
-	}
+	for (size_t i = 0; i < a->ntexts; i++)
+		agent_free_text(&a->texts[i]);
 	for (size_t i = 0; i < a->nislands; i++)
-		free(a->islands[i].image);
+		free(a->islands[i].taken);
 	if (a->shared)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);
@@ -316,6 +313,7 @@ static void destroy(struct probe *p)
 	free(a->texts);
 	free(a->sites);
 	free(a->islands);
+	free(a->looked);
 	free(a->asked);
 	free(a->table);
 	free(a->outside);
@@ -336,6 +334,8 @@ static const struct probe_ops agent_ops = {
 	.teach = agent_teach,
 	.resync = agent_resync,
 	.reteach = agent_reteach,
+	.update = agent_update,
+	.extend = agent_extend,
 	.remove = agent_remove,
 	.verify = agent_verify,
 	.destroy = destroy,

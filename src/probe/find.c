@@ -1,6 +1,6 @@
 /*
  * What to hook: every definition of an allocator's entry point in every module, as far as its
- * first instructions can be displaced. Runs while the target does; reads files, and the target's
+ * first instructions can be displaced. A module is looked through once, when it is first seen. Runs while the target does; reads files, and the target's
  * memory only to see that it agrees with them.
  */
 #include "probe/placed.h"
@@ -143,7 +143,8 @@ static void frame_wrappers(struct agent *a)
 		struct site *s = &a->sites[i];
 		struct text *x = &a->texts[s->text];
 
-		if (s->call.kind != WIRE_HOOK_MALLOC || elf_file_find_symbol(x->file, "__libc_start_main"))
+		if (s->call.kind != WIRE_HOOK_MALLOC || s->thunk ||
+		    elf_file_find_symbol(x->file, "__libc_start_main"))
 			continue;
 		if (s->size > BODY_MAX)
 			continue;
@@ -154,34 +155,40 @@ static void frame_wrappers(struct agent *a)
 	}
 }
 
+/* A module with functions that have the right names. */
+struct candidate {
+	size_t text;		/* index in texts */
+	size_t nfuncs;
+	struct elf_func funcs[FUNCTIONS_MAX];
+};
+
 struct gather {
 	struct agent *a;
 	const struct modules *mods;
+	size_t first;		/* texts from here on are the ones wanted */
 };
 
-static struct text *text_of(struct agent *a, uint32_t module)
+static struct text *text_of(const struct gather *g, uint32_t module)
 {
-	for (size_t i = 0; i < a->ntexts; i++)
-		if (a->texts[i].module == module)
-			return &a->texts[i];
+	for (size_t i = g->first; i < g->a->ntexts; i++)
+		if (g->a->texts[i].module == module)
+			return &g->a->texts[i];
 	return NULL;
 }
 
-/* The executable mappings of modules with a file. */
+/* The executable mappings of these modules. */
 static bool gather_code(void *ctx, const struct mapping *m)
 {
 	struct gather *g = ctx;
 	const struct module *mod;
+	struct text *x;
 
-	if (!(m->prot & PROT_EXEC) || !(mod = modules_find(g->mods, m->start)) || !mod->file ||
-	    !mod->inode || elf_file_machine(mod->file) != EM_X86_64)
+	if (!(m->prot & PROT_EXEC) || !(mod = modules_find(g->mods, m->start)) ||
+	    !(x = text_of(g, mod->id)) || x->dev != m->dev || x->inode != m->inode)
 		return true;
-	struct text *x = text_of(g->a, mod->id);
-	if (!x) {
-		VEC_GROW(g->a->texts, g->a->ntexts, g->a->texts_cap);
-		x = &g->a->texts[g->a->ntexts++];
-		*x = (struct text){ .module = mod->id, .file = elf_file_ref(mod->file), .bias = mod->bias,
-				    .dev = m->dev, .inode = m->inode, .lo = m->start, .hi = m->end };
+	if (!x->nranges) {
+		x->lo = m->start;
+		x->hi = m->end;
 	}
 	VEC_GROW(x->ranges, x->nranges, x->ranges_cap);
 	x->ranges[x->nranges++] = (struct text_range){ m->start, m->end };
@@ -193,7 +200,7 @@ static bool gather_extent(void *ctx, const struct mapping *m)
 {
 	struct gather *g = ctx;
 
-	for (size_t i = 0; m->inode && i < g->a->ntexts; i++) {
+	for (size_t i = g->first; m->inode && i < g->a->ntexts; i++) {
 		struct text *x = &g->a->texts[i];
 
 		if (x->dev != m->dev || x->inode != m->inode)
@@ -204,48 +211,94 @@ static bool gather_extent(void *ctx, const struct mapping *m)
 	return true;
 }
 
-struct err *agent_prepare(struct probe *p, struct target *t, const struct modules *mods)
+/* Look a module through, once in its life. */
+static bool look_through(struct agent *a, const struct module *m, struct candidate *ret)
 {
-	struct agent *a = agent_of(p);
-	struct gather g = { a, mods };
-	size_t nnames;
-	const char *const *names = entries_names(a->entries, &nnames);
+	size_t n;
+	const char *const *names = entries_names(a->entries, &n);
 
-	struct err *err = target_each_mapping(t, gather_code, &g);
-	if (!err)
+	if (m->gone || !m->file || !m->inode || elf_file_machine(m->file) != EM_X86_64 || a->looked[m->id])
+		return false;
+	a->looked[m->id] = true;
+	ret->nfuncs = elf_file_find_functions(m->file, names, n, ret->funcs, FUNCTIONS_MAX);
+	/*
+	 * The linker makes hidden functions of a position-independent program local (malloc in
+	 * a static one): they count beside global ones, else they just bear the name.
+	 */
+	if (!ret->nfuncs || !ret->funcs[0].global)
+		return false;
+	ret->text = a->ntexts;
+	VEC_GROW(a->texts, a->ntexts, a->texts_cap);
+	a->texts[a->ntexts++] = (struct text){ .module = m->id, .file = elf_file_ref(m->file),
+		.bias = m->bias, .dev = m->dev, .inode = m->inode };
+	return true;
+}
+
+static void grow_looked(struct agent *a, size_t n)
+{
+	if (n <= a->nlooked)
+		return;
+	bool *looked = xcalloc(n * 2, sizeof(*looked));
+	if (a->nlooked)
+		memcpy(looked, a->looked, a->nlooked * sizeof(*looked));
+	free(a->looked);
+	a->looked = looked;
+	a->nlooked = n * 2;
+}
+
+struct err *agent_find(struct agent *a, struct target *t, const struct modules *mods)
+{
+	struct gather g = { a, mods, a->ntexts };
+	struct candidate *c = NULL;
+	size_t n = 0, cap = 0, first_hook = a->probe.nhooks;
+
+	grow_looked(a, modules_count(mods) + 1);
+	for (uint32_t id = 1; id <= modules_count(mods); id++) {
+		VEC_GROW(c, n, cap);
+		n += look_through(a, module_get(mods, id), &c[n]);
+	}
+	struct err *err = n ? target_each_mapping(t, gather_code, &g) : NULL;
+	if (n && !err)
 		err = target_each_mapping(t, gather_extent, &g);
-	if (err)
-		return err;
-	for (size_t i = 0; i < a->ntexts; i++) {
-		struct elf_func funcs[FUNCTIONS_MAX];
-		size_t n = elf_file_find_functions(a->texts[i].file, names, nnames, funcs, FUNCTIONS_MAX);
+	for (size_t i = 0; i < n && !err; i++) {
 		size_t first = a->nsites;
 		const struct entry *found[FUNCTIONS_MAX];
 
-		for (size_t k = 0; k < n; k++)
-			found[k] = entries_find(a->entries, funcs[k].name);
-		/*
-		 * The linker makes hidden functions of a position-independent program local (malloc in
-		 * a static one): they count beside global ones, else they just bear the name.
-		 */
-		for (size_t k = 0; k < n && (funcs[k].global || funcs[0].global); k++) {
+		for (size_t k = 0; k < c[i].nfuncs; k++)
+			found[k] = entries_find(a->entries, c[i].funcs[k].name);
+		for (size_t k = 0; k < c[i].nfuncs && a->texts[c[i].text].nranges; k++) {
 			const struct entry *e = found[k];
 
-			if (e && !e->family && !e->is_operator && !is_alias(funcs, found, n, k))
-				consider(a, t, i, &funcs[k], e);
+			if (e && !e->family && !e->is_operator && !is_alias(c[i].funcs, found, c[i].nfuncs, k))
+				consider(a, t, c[i].text, &c[i].funcs[k], e);
 		}
 		if (a->nsites > first)
-			scan_text(a, i, first);
+			scan_text(a, c[i].text, first);
 	}
-	frame_wrappers(a);
-	for (size_t i = 0; i < a->probe.nhooks; i++)
+	free(c);
+	/* unmapped again meanwhile: may come back */
+	for (size_t i = g.first; i < a->ntexts; i++)
+		if (!a->texts[i].nranges)
+			a->looked[a->texts[i].module] = false;
+	if (n)
+		frame_wrappers(a);
+	for (size_t i = first_hook; i < a->probe.nhooks; i++)
 		if (!a->probe.hooks[i].hooked)
 			log_line("%s at %#lx not hooked: %s", a->probe.hooks[i].name,
 				 (unsigned long)a->probe.hooks[i].addr, a->probe.hooks[i].reason);
-	if (!a->nsites)
-		return err_new(ERR_NOT_FOUND, a->probe.nhooks ?
-			       "none of the allocator's functions can be hooked: %s" :
-			       "no allocator found in the program or its libraries%s",
-			       a->probe.nhooks ? a->probe.hooks[0].reason : "");
-	return NULL;
+	agent_tidy(a);
+	return err;
+}
+
+struct err *agent_prepare(struct probe *p, struct target *t, const struct modules *mods)
+{
+	struct agent *a = agent_of(p);
+	struct err *err = agent_find(a, t, mods);
+
+	if (!err && !a->nsites)
+		err = err_new(ERR_NOT_FOUND, a->probe.nhooks ?
+			      "none of the allocator's functions can be hooked: %s" :
+			      "no allocator found in the program or its libraries%s",
+			      a->probe.nhooks ? a->probe.hooks[0].reason : "");
+	return err;
 }

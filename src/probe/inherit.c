@@ -51,9 +51,15 @@ static struct agent *copy_agent(const struct agent *of, const struct probe_confi
 	}
 	for (size_t i = 0; i < of->nislands; i++) {
 		VEC_GROW(a->islands, a->nislands, a->islands_cap);
-		a->islands[a->nislands] = of->islands[i];
-		a->islands[a->nislands++].image = NULL;
+		struct island *is = &a->islands[a->nislands++];
+		*is = of->islands[i];
+		is->taken = xcalloc(is->nplaces, sizeof(*is->taken));
+		memcpy(is->taken, of->islands[i].taken, is->nplaces * sizeof(*is->taken));
 	}
+	a->looked = xcalloc(of->nlooked + 1, sizeof(*a->looked));
+	if (of->nlooked)
+		memcpy(a->looked, of->looked, of->nlooked * sizeof(*a->looked));
+	a->nlooked = of->nlooked;
 	a->state = of->state;
 	a->rings = of->rings;
 	return a;

@@ -46,6 +46,7 @@
 #define PAGE 4096ull
 #define REACH ((2ull << 30) - (64 << 10))
 #define GAP_TRIES 16
+#define SPARE_THUNKS 32u	/* in each island, for modules that are loaded later */
 /*
  * Up to that many threads don't meet at a ring's head. One holds 30,000 exact events and more; what
  * isn't written to takes no memory.
@@ -278,10 +279,34 @@ static bool within_reach(uint64_t from, uint64_t bytes, const struct text *x)
 	return hi - lo <= REACH;
 }
 
+/* Header and code of the agent as they are in an island. */
+static struct err *write_island(struct agent *a, struct target *t, const struct island *is)
+{
+	CLEANUP_FREE uint8_t *image = xmalloc(blob_bytes());
+	struct wire_island head;
+
+	memcpy(image, agent_blob, blob_bytes());
+	memcpy(&head, agent_blob, sizeof(head));
+	head.bytes = (uint32_t)is->bytes;
+	head.ctl = a->state;
+	head.state_bytes = WIRE_STATE_BYTES;
+	head.rings = a->rings;
+	head.rings_bytes = a->rings_bytes;
+	head.ring_bytes = a->ring_bytes;
+	head.ring_stride = a->ring_stride;
+	head.nonce = a->nonce;
+	head.nrings = a->nrings;
+	head.tags = a->rings + a->nrings * a->ring_stride;
+	head.rules = a->rules ? head.tags + page_up(sizeof(struct wire_tags)) : 0;
+	memcpy(image, &head, sizeof(head));
+	return target_write_text(t, is->addr, image, blob_bytes());
+}
+
 /* An island for a module and, if there is a place, for all modules not far from it. */
 static struct err *new_island(struct agent *a, struct target *t, const struct text *x, size_t nsites)
 {
-	uint64_t bytes = page_up(blob_bytes() + 64 + nsites * HOOK_THUNK_MAX), addr = 0;
+	uint64_t first = (blob_bytes() + 63) & ~63ull;
+	uint64_t bytes = page_up(first + (nsites + SPARE_THUNKS) * HOOK_THUNK_MAX), addr = 0;
 	uint64_t lo = x->lo, hi = x->hi;
 
 	for (size_t i = 0; i < a->ntexts; i++) {
@@ -307,96 +332,96 @@ static struct err *new_island(struct agent *a, struct target *t, const struct te
 		err_free(err);
 		if (err)
 			continue;	/* another process that shares the memory was quicker */
+		size_t nplaces = (bytes - first) / HOOK_THUNK_MAX;
 		VEC_GROW(a->islands, a->nislands, a->islands_cap);
 		a->islands[a->nislands++] = (struct island){
 			.addr = addr,
 			.bytes = bytes,
-			.used = (blob_bytes() + 63) & ~63ull,
-			.image = xcalloc(1, bytes),
+			.first = first,
+			.nplaces = nplaces,
+			.taken = xcalloc(nplaces, sizeof(bool)),
 		};
-		if (addr == gap) {
-			/* At once, for whoever comes after us if we die now. */
-			const struct wire_island head = { .magic = WIRE_ISLAND_MAGIC, .version = WIRE_VERSION,
-							  .bytes = (uint32_t)bytes };
-			return target_write_text(t, addr, &head, sizeof(head));
-		}
+		/* At once, for whoever comes after us if we die now. */
+		if (addr == gap)
+			return write_island(a, t, &a->islands[a->nislands - 1]);
 		return err_new(ERR_OTHER, "the kernel put executable memory elsewhere");
 	}
 	return err_new(ERR_OTHER, "no free memory within 2 GiB of %#lx", (unsigned long)x->lo);
 }
 
-static struct err *island_for(struct agent *a, struct target *t, const struct text *x, size_t nsites,
-			      struct island **ret)
+static size_t free_place(const struct island *is)
+{
+	size_t i = 0;
+
+	while (i < is->nplaces && is->taken[i])
+		i++;
+	return i;
+}
+
+/* A free place for a thunk, in an island there is or in a new one. */
+static struct err *find_place(struct agent *a, struct target *t, const struct text *x, size_t nsites,
+			      struct island **ret, size_t *ret_place)
 {
 	for (size_t i = 0; i < a->nislands; i++) {
 		struct island *is = &a->islands[i];
 
-		if (within_reach(is->addr, is->bytes, x) && is->bytes - is->used >= HOOK_THUNK_MAX) {
-			*ret = is;
+		*ret = is;
+		*ret_place = free_place(is);
+		if (*ret_place < is->nplaces && within_reach(is->addr, is->bytes, x))
 			return NULL;
-		}
 	}
 	struct err *err = new_island(a, t, x, nsites);
-	if (!err)
+	if (!err) {
 		*ret = &a->islands[a->nislands - 1];
+		*ret_place = 0;
+	}
 	return err;
 }
 
-static struct err *build_islands(struct agent *a, struct target *t)
+static struct err *build_thunk(struct agent *a, struct target *t, struct site *s, size_t nsites)
 {
-	size_t out = 0;
+	struct probe_hook *h = &a->probe.hooks[s->hook];
+	uint8_t thunk[HOOK_THUNK_MAX];
+	struct wire_island entries;
+	struct island *is;
+	size_t place;
+	struct err *err = find_place(a, t, &a->texts[s->text], nsites, &is, &place);
 
+	if (err)
+		return err;
+	uint64_t at = is->addr + is->first + place * HOOK_THUNK_MAX;
+	memcpy(&entries, agent_blob, sizeof(entries));
+	s->call.index = (uint32_t)s->hook;
+	if (!hook_thunk(&s->plan, at, is->addr + entries.entry[s->call.kind], &s->call, thunk, &s->jump_to)) {
+		h->hooked = false;
+		snprintf(h->reason, sizeof(h->reason), "its first instructions refer too far away");
+		return NULL;
+	}
+	is->taken[place] = true;
+	s->thunk = at;
+	return target_write_text(t, at, thunk, sizeof(thunk));
+}
+
+struct err *agent_build_thunks(struct agent *a, struct target *t, bool late)
+{
 	for (size_t i = 0; i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
 		struct probe_hook *h = &a->probe.hooks[s->hook];
-		struct island *is = NULL;
-		struct err *err = island_for(a, t, &a->texts[s->text], a->nsites - i, &is);
 
-		if (err)
-			return err;
-		struct wire_island entries;
-		memcpy(&entries, agent_blob, sizeof(entries));
-		s->call.index = (uint32_t)s->hook;
-		if (!hook_thunk(&s->plan, is->addr + is->used, is->addr + entries.entry[s->call.kind], &s->call,
-				is->image + is->used, &s->jump_to)) {
-			h->hooked = false;
-			snprintf(h->reason, sizeof(h->reason), "its first instructions refer too far away");
-			log_line("%s at %#lx not hooked: %s", h->name, (unsigned long)h->addr, h->reason);
+		if (s->thunk)
 			continue;
-		}
-		is->used += HOOK_THUNK_MAX;
-		a->sites[out++] = *s;
-	}
-	a->nsites = out;
-	return NULL;
-}
-
-static struct err *write_islands(struct agent *a, struct target *t)
-{
-	for (size_t i = 0; i < a->nislands; i++) {
-		struct island *is = &a->islands[i];
-		struct wire_island head;
-
-		memcpy(is->image, agent_blob, blob_bytes());
-		memcpy(&head, agent_blob, sizeof(head));
-		head.bytes = (uint32_t)is->bytes;
-		head.ctl = a->state;
-		head.state_bytes = WIRE_STATE_BYTES;
-		head.rings = a->rings;
-		head.rings_bytes = a->rings_bytes;
-		head.ring_bytes = a->ring_bytes;
-		head.ring_stride = a->ring_stride;
-		head.nonce = a->nonce;
-		head.nrings = a->nrings;
-		head.tags = a->rings + a->nrings * a->ring_stride;
-		head.rules = a->rules ? head.tags + page_up(sizeof(struct wire_tags)) : 0;
-		memcpy(is->image, &head, sizeof(head));
-		struct err *err = target_write_text(t, is->addr, is->image, is->bytes);
-		if (err)
+		struct err *err = build_thunk(a, t, s, a->nsites - i);
+		if (err && (!late || err->code == ERR_GONE))
 			return err;
-		free(is->image);
-		is->image = NULL;
+		if (err) {
+			h->hooked = false;
+			snprintf(h->reason, sizeof(h->reason), "%s", err->text);
+		}
+		err_free(err);
+		if (!h->hooked)
+			log_line("%s at %#lx not hooked: %s", h->name, (unsigned long)h->addr, h->reason);
 	}
+	agent_tidy(a);
 	return NULL;
 }
 
@@ -450,26 +475,28 @@ static struct err *no_handler_within(struct target *t, const struct code_range *
 	return NULL;
 }
 
-static struct err *patch_text(struct agent *a, struct target *t)
+struct err *agent_patch_text(struct agent *a, struct target *t)
 {
 	CLEANUP_FREE struct code_range *windows = xcalloc(a->nsites + 1, sizeof(*windows));
+	size_t n = 0;
 
 	for (size_t i = 0; i < a->nsites; i++) {
 		const struct hook_plan *p = &a->sites[i].plan;
-		windows[i] = (struct code_range){ p->addr, p->addr + p->displaced };
+		if (!a->sites[i].patched)
+			windows[n++] = (struct code_range){ p->addr, p->addr + p->displaced };
 	}
-	struct err *err = target_step_out(t, windows, a->nsites);
+	struct err *err = target_step_out(t, windows, n);
 	if (!err)
-		err = no_handler_within(t, windows, a->nsites);
+		err = no_handler_within(t, windows, n);
 	for (size_t i = 0; i < a->nsites && !err; i++) {
 		struct site *s = &a->sites[i];
 		uint8_t jump[HOOK_PATCH], now[HOOK_WINDOW];
 
-		/* Once more what is there: time has passed since prepare. */
-		err = target_read(t, s->plan.addr, now, s->plan.displaced);
-		if (err)
-			break;
-		if (memcmp(now, s->plan.code, s->plan.displaced) ||
+		if (s->patched)
+			continue;
+		/* Once more what is there: time has passed since it was looked at. */
+		if (target_read_some(t, s->plan.addr, now, s->plan.displaced) < s->plan.displaced ||
+		    memcmp(now, s->plan.code, s->plan.displaced) ||
 		    !hook_jump(s->plan.addr, s->jump_to, jump)) {
 			struct probe_hook *h = &a->probe.hooks[s->hook];
 			h->hooked = false;
@@ -479,6 +506,8 @@ static struct err *patch_text(struct agent *a, struct target *t)
 		s->patched = true;
 		err = target_write_text(t, s->plan.addr, jump, sizeof(jump));
 	}
+	if (!err)
+		agent_tidy(a);
 	return err;
 }
 
@@ -518,14 +547,14 @@ struct err *agent_unmap(struct agent *a, struct target *t)
 
 	if (a->others) {
 		for (size_t i = 0; i < a->nislands; i++)
-			free(a->islands[i].image);
+			free(a->islands[i].taken);
 		a->nislands = 0;
 		a->state = a->rings = 0;
 		return NULL;
 	}
 	for (size_t i = 0; i < a->nislands; i++) {
 		unmap(t, a->islands[i].addr, a->islands[i].bytes, &err);
-		free(a->islands[i].image);
+		free(a->islands[i].taken);
 	}
 	a->nislands = 0;
 	unmap(t, a->state, WIRE_STATE_BYTES, &err);
@@ -545,13 +574,11 @@ struct err *agent_place(struct probe *p, struct target *t)
 	if (!err)
 		err = agent_map_rings(a, t);
 	if (!err)
-		err = build_islands(a, t);
-	if (!err)
-		err = write_islands(a, t);
+		err = agent_build_thunks(a, t, false);
 	if (!err)
 		err = agent_write_control(a, t);
 	if (!err)
-		err = patch_text(a, t);
+		err = agent_patch_text(a, t);
 	if (!err) {
 		const struct ring_reader_config config = { a->nrings, a->ring_bytes, a->nonce };
 		a->reader = ring_reader_create(&config);
@@ -571,6 +598,8 @@ struct err *agent_place(struct probe *p, struct target *t)
 	a->taught = NULL;
 	free(a->copy);
 	a->copy = NULL;
+	for (size_t i = 0; i < a->nsites; i++)
+		a->sites[i].thunk = 0;
 	if (undo && undo->code != ERR_GONE)
 		log_line("after a failed start: %s", undo->text);
 	err_free(undo);

@@ -1,6 +1,7 @@
 /*
  * Inside of the agent back end: what its files share. find.c decides what to hook, place.c puts it in,
- * remove.c takes it out again and checks, agent.c runs it in between.
+ * late.c keeps up with modules that come and go, remove.c takes it out again and checks, agent.c runs it in
+ * between.
  */
 #ifndef HEAPTOP_PROBE_PLACED_H
 #define HEAPTOP_PROBE_PLACED_H
@@ -28,11 +29,12 @@ struct site {
 	struct wire_hook call;		/* what the agent is told: kind, args, instead */
 	uint64_t size;			/* of the function, bytes, by its symbol; may be 0 */
 	struct hook_plan plan;
-	uint64_t jump_to;		/* its thunk */
+	uint64_t thunk;			/* its place in an island; 0: none yet */
+	uint64_t jump_to;		/* within the thunk */
 	bool patched;
 };
 
-/* A module with hooks: its code, to compare with the file, and what lies around it. */
+/* A module with entry points: its code, to compare with the file, and what lies around it. */
 struct text {
 	uint32_t module;		/* id */
 	struct elf_file *file;		/* our reference */
@@ -45,10 +47,12 @@ struct text {
 	size_t nranges, ranges_cap;
 };
 
+/* The agent's code and, from `first` on, places for thunks, HOOK_THUNK_MAX apart. */
 struct island {
 	uint64_t addr, bytes;
-	uint64_t used;
-	uint8_t *image;			/* what will be written there; only while placing */
+	uint64_t first;			/* offset */
+	size_t nplaces;
+	bool *taken;			/* by a thunk; one whose module has gone leaves its place to others */
 };
 
 struct agent {
@@ -62,6 +66,8 @@ struct agent {
 	size_t ntexts, texts_cap;
 	struct island *islands;
 	size_t nislands, islands_cap;
+	bool *looked;			/* by module id: looked through for entry points */
+	size_t nlooked;
 
 	/* in the target, 0: not there */
 	uint64_t state;
@@ -117,6 +123,15 @@ static inline struct agent *agent_of(struct probe *p)
 
 /* find.c */
 struct err *agent_prepare(struct probe *p, struct target *t, const struct modules *mods);
+/* Plan sites in modules that weren't looked through yet; the target runs. */
+struct err *agent_find(struct agent *a, struct target *t, const struct modules *mods);
+
+/* late.c */
+struct err *agent_update(struct probe *p, struct target *t, const struct modules *mods, bool *ret_wanted);
+struct err *agent_extend(struct probe *p, struct target *t);
+/* Drop the sites whose hook has turned out impossible, and texts without any entry point. */
+void agent_tidy(struct agent *a);
+void agent_free_text(struct text *x);
 
 /* place.c */
 struct err *agent_place(struct probe *p, struct target *t);
@@ -132,6 +147,10 @@ uint64_t agent_ticks_per_second(const struct agent *a);
 /* The main thread's stack: from the start of its mapping to where the program was entered; zeroes if there
  * is none. */
 struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi);
+/* Thunks for the sites that have none. `late`: what can't be is noted as "not hooked", and no error. */
+struct err *agent_build_thunks(struct agent *a, struct target *t, bool late);
+/* The jumps of sites that aren't patched. ERR_BUSY: try again later; the target may run then. */
+struct err *agent_patch_text(struct agent *a, struct target *t);
 /* Put back the first bytes of every function patched. */
 struct err *agent_restore_text(struct agent *a, struct target *t);
 /* Unmap all that was mapped in the target. */
@@ -164,6 +183,8 @@ void agent_forget_pending(struct agent *a);
 /* remove.c */
 /* The anonymous executable mapping around addr is an agent's island. */
 bool agent_is_island(struct target *t, uint64_t addr);
+/* Is our first island still where we put it? Another heaptop may have cleaned up, another program may run. */
+bool agent_still_ours(struct agent *a, struct target *t);
 struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again);
 struct err *agent_verify(struct probe *p, struct target *t);
 

@@ -114,6 +114,17 @@ struct probe_ops {
 	/* The modules have changed: take back what isn't so any more. */
 	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*
+	 * Keep up with modules that come and go; the target runs. `mods` have just been read: look for
+	 * entry points in what is new, forget what has gone without touching its memory, and see whether
+	 * a module has been loaded afresh at its old place, without our jumps. *ret_wanted: something is
+	 * to be hooked: stop the target and call extend(). Where nothing has changed it costs a few
+	 * microseconds. probe.hooks changes.
+	 */
+	struct err *(*update)(struct probe *p, struct target *t, const struct modules *mods, bool *ret_wanted);
+	/* Target stopped: hook what update() has found. ERR_BUSY: a thread is at an entry point: let the
+	 * target run a moment (it may run already) and try again. */
+	struct err *(*extend)(struct probe *p, struct target *t);
+	/*
 	 * Take everything out again, target stopped. *ret_again: threads are still inside; the text is
 	 * restored already; let the target run a moment, stop it and call again. Or leave it at that:
 	 * then its memory stays, unused.
@@ -126,7 +137,7 @@ struct probe_ops {
 
 struct probe {
 	const struct probe_ops *ops;
-	struct probe_hook *hooks;	/* after prepare */
+	struct probe_hook *hooks;	/* after prepare; of the modules there are, as of the last update */
 	size_t nhooks;
 };
 

@@ -49,8 +49,7 @@ static bool anybody_inside(struct agent *a, struct target *t)
 	return inside;
 }
 
-/* Is our first island still where we put it? Another heaptop may have cleaned up. */
-static bool still_ours(struct agent *a, struct target *t)
+bool agent_still_ours(struct agent *a, struct target *t)
 {
 	struct wire_island head;
 
@@ -69,7 +68,7 @@ struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again)
 	*ret_again = false;
 	if (!a->state)
 		return NULL;
-	if (!still_ours(a, t)) {
+	if (!agent_still_ours(a, t)) {
 		log_line("the agent is no longer there: another heaptop has taken it out");
 		a->others = true;
 		return agent_unmap(a, t);
