@@ -72,7 +72,7 @@ struct agent {
 		uint64_t pc;		/* 0: free */
 		uint32_t rule;
 	} *taught;			/* what each of its words was set to: ours, whatever the target
-					 * has done to its table */
+					 * has done to its table; NULL: none yet */
 	uint32_t next_victim;		/* way of a full line that is overwritten next */
 	uint32_t next_forget;		/* part of the table that is set right next */
 
@@ -81,6 +81,7 @@ struct agent {
 	uint64_t ns_began;
 	uint64_t lease;
 	bool active;
+	uint32_t rings_used;		/* of nrings: nobody has written to a later one, when last looked */
 
 	/* drain: threads whose stack bounds are asked for */
 	struct asked {
