@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "collect/collect.h"
 #include "heap/view.h"
 #include "unwind/unwind.h"
 
@@ -42,7 +43,33 @@ static void incomplete(FILE *out, const struct view_info *i)
 		fputc('\n', out);
 }
 
-static void header(FILE *out, struct report *report)
+static pid_t pid_of(const struct process_list *list, uint32_t id)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->p[i].id == id)
+			return list->p[i].pid;
+	return 0;
+}
+
+/*
+ * "# process: 4242	4240	exited	0	1	1200	3	..	./worker --fast": pid, parent, state, exit code,
+ * how many they are, bytes and blocks live, allocated, freed, bytes at the peak, command.
+ */
+static void processes(FILE *out, const struct process_list *list, uint32_t n)
+{
+	fprintf(out, "# processes: %u\n", n);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct collect_process *p = &list->p[i];
+		const struct trace_stats *s = &p->s;
+		fprintf(out, "# process: %d\t%d\t%s\t%d\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+			"\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n", (int)p->pid,
+			(int)pid_of(list, p->parent), state_name(p->state), p->exit_code, p->merged,
+			s->live_bytes, q10_round(s->live_q10), s->alloc_bytes, q10_round(s->alloc_q10),
+			s->free_bytes, q10_round(s->free_q10), s->peak_bytes, p->command);
+	}
+}
+
+static void header(FILE *out, struct report *report, const struct process_list *list)
 {
 	const struct view *v = report_view(report);
 	const struct view_info *i = &v->info;
@@ -51,6 +78,10 @@ static void header(FILE *out, struct report *report)
 
 	fprintf(out, "# command: %s\n# pid: %d\n# state: %s\n", i->command, i->pid,
 		state_name(i->state));
+	if (list && list->n > 1)
+		processes(out, list, i->processes);
+	else if (i->processes > 1)
+		fprintf(out, "# processes: %u\n", i->processes);
 	if (i->state == VIEW_EXITED)
 		fprintf(out, "# exit_code: %d\n", i->exit_code);
 	fprintf(out, "# time_s: %.3f\n# mode: %s\n# rate: %" PRIu64 "\n", v->time,
@@ -98,14 +129,14 @@ static void row(FILE *out, const struct report_site *site, bool base)
 	fputc('\n', out);
 }
 
-bool batch_frame(FILE *out, struct report *report, enum report_value sort)
+bool batch_frame(FILE *out, struct report *report, enum report_value sort, const struct process_list *list)
 {
 	size_t n;
 	const struct report_site *sites = report_sites(report, sort, false, &n);
 
 	bool base = report_base(report) != NULL;
 
-	header(out, report);
+	header(out, report, list);
 	if (base)
 		fprintf(out, "# base_live_bytes: %" PRIu64 "\n", report_base(report)->totals.s.live_bytes);
 	fprintf(out, "# sites: %zu\n", n);

@@ -9,7 +9,12 @@
 
 #include "report/report.h"
 
-/* Write the report's view; flushed. False if the reader has gone (EPIPE) or the disk is full. */
-bool batch_frame(FILE *out, struct report *report, enum report_value sort);
+struct process_list;
+
+/*
+ * Write the report's view; flushed. With `list` (or NULL) the view is the sum of these, and if they are several
+ * each has its line. False if the reader has gone (EPIPE) or the disk is full.
+ */
+bool batch_frame(FILE *out, struct report *report, enum report_value sort, const struct process_list *list);
 
 #endif

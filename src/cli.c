@@ -16,7 +16,8 @@
 #include "target/proclist.h"
 
 enum {
-	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD, OPT_BASE,
+	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
+	OPT_BASE, OPT_NAME, OPT_NO_FOLLOW, OPT_PROCESS,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -24,7 +25,10 @@ static const struct opt {
 	struct option o;
 	const char *arg, *help;
 } opts[] = {
-	{ { "pid", required_argument, NULL, 'p' }, "PID", "watch a running process (or its name)" },
+	{ { "pid", required_argument, NULL, 'p' }, "PID", "watch running processes: PID[,PID]… (or a name)" },
+	{ { "name", required_argument, NULL, OPT_NAME }, "NAME", "watch all processes of that name" },
+	{ { "no-follow", no_argument, NULL, OPT_NO_FOLLOW }, NULL, "not the children of a program" },
+	{ { "process", required_argument, NULL, OPT_PROCESS }, "WHICH", "in -b: sum (default), all, or a PID" },
 	{ { "input", required_argument, NULL, 'i' }, "FILE", "look at a snapshot (pprof)" },
 	{ { "base", required_argument, NULL, OPT_BASE }, "FILE", "compare with this snapshot" },
 	{ { "output", required_argument, NULL, 'o' }, "FILE",
@@ -63,7 +67,7 @@ static const struct opt {
 static void usage(void)
 {
 	printf("Usage: heaptop [OPTION]... [--] PROGRAM [ARG]...   run a program and watch its heap\n"
-	       "       heaptop [OPTION]... -p PID                  watch a running process\n"
+	       "       heaptop [OPTION]... -p PID[,PID]...         watch running processes\n"
 	       "       heaptop [OPTION]... -i FILE                 look at a snapshot\n"
 	       "       heaptop                                     choose a process\n"
 	       "\nWhich call sites hold memory, which allocate fastest, and the call trees behind "
@@ -129,22 +133,81 @@ static bool parse_key(const char *option, const char *arg, struct cli *cli, enum
 	return true;
 }
 
+static bool add_pid(struct cli *cli, pid_t pid)
+{
+	for (size_t i = 0; i < cli->npids; i++)
+		if (cli->pids[i] == pid)
+			return true;
+	if (cli->npids == CLI_PIDS_MAX)
+		return fail("-p: more than %d processes", CLI_PIDS_MAX);
+	cli->pids[cli->npids++] = pid;
+	if (cli->mode != CLI_DONE)
+		cli->mode = CLI_ATTACH;
+	return true;
+}
+
+/* "17", "17,4242"; false if it isn't a list of numbers. */
+static bool parse_pids(const char *arg, struct cli *cli, bool *ret_ok)
+{
+	*ret_ok = true;
+	for (const char *at = arg;; ) {
+		char *end;
+		errno = 0;
+		long pid = strtol(at, &end, 10);
+		if (errno || end == at || *at < '0' || *at > '9' || (*end && *end != ',') || pid < 1 || pid > 1 << 30)
+			return false;
+		if (!(*ret_ok = add_pid(cli, (pid_t)pid)) || !*end)
+			return true;
+		at = end + 1;
+	}
+}
+
 static bool parse_pid(const char *arg, struct cli *cli)
+{
+	pid_t found[2];
+	bool ok;
+
+	if (parse_pids(arg, cli, &ok))
+		return ok;
+	if (!*arg || (*arg >= '0' && *arg <= '9') || *arg == '-')
+		return fail("-p: '%s' is no process id", arg);
+	size_t n = proclist_find(arg, found, ARRAY_SIZE(found));
+	if (!n)
+		return fail("-p: no process is called '%s'", arg);
+	if (n == 1)
+		return add_pid(cli, found[0]);
+	cli->mode = CLI_PICK;
+	cli->name = arg;
+	return true;
+}
+
+static bool parse_name(const char *arg, struct cli *cli)
+{
+	pid_t found[CLI_PIDS_MAX];
+	size_t n = proclist_find(arg, found, CLI_PIDS_MAX);
+
+	if (!n)
+		return fail("--name: no process is called '%s'", arg);
+	if (n > CLI_PIDS_MAX)
+		return fail("--name: %zu processes are called '%s', more than %d", n, arg, CLI_PIDS_MAX);
+	for (size_t i = 0; i < n; i++)
+		if (!add_pid(cli, found[i]))
+			return false;
+	return true;
+}
+
+static bool parse_process(const char *arg, struct cli *cli)
 {
 	long pid;
 
-	if (parse_long(arg, 1, 1 << 30, &pid)) {
-		cli->pid = (pid_t)pid;
-		cli->mode = CLI_ATTACH;
-		return true;
-	}
-	if (!*arg || (*arg >= '0' && *arg <= '9') || *arg == '-')
-		return fail("-p: '%s' is no process id", arg);
-	size_t found = proclist_find(arg, &cli->pid);
-	if (!found)
-		return fail("-p: no process is called '%s'", arg);
-	cli->mode = found == 1 ? CLI_ATTACH : CLI_PICK;
-	cli->name = arg;
+	if (!strcmp(arg, "sum"))
+		cli->process = CLI_SUM;
+	else if (!strcmp(arg, "all"))
+		cli->process = CLI_ALL;
+	else if (parse_long(arg, 1, 1 << 30, &pid))
+		cli->process = (pid_t)pid;
+	else
+		return fail("--process: '%s' is none of sum, all, a process id", arg);
 	return true;
 }
 
@@ -216,6 +279,13 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	switch (opt) {
 	case 'p':
 		return parse_pid(arg, cli);
+	case OPT_NAME:
+		return parse_name(arg, cli);
+	case OPT_NO_FOLLOW:
+		cli->follow = false;
+		return true;
+	case OPT_PROCESS:
+		return parse_process(arg, cli);
 	case 'i':
 		cli->input = arg;
 		cli->mode = CLI_INPUT;
@@ -325,7 +395,7 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 {
 	struct option longs[ARRAY_SIZE(opts) + 1];
 	char shorts[2 * ARRAY_SIZE(opts) + 2];
-	int sources = 0;
+	int sources;
 
 	*cli = (struct cli){
 		.mode = CLI_PICK,
@@ -334,15 +404,19 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		.overhead = 0.01,
 		.delay = 1,
 		.io = RELAY_PANE,
+		.follow = true,
 	};
+	bool attach = false, input = false;
 	make_getopt(longs, shorts);
 	for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
 		if (!parse_option(opt, optarg, cli))
 			return false;
 		if (cli->mode == CLI_DONE)
 			return true;
-		sources += opt == 'p' || opt == 'i';
+		attach |= opt == 'p' || opt == OPT_NAME;
+		input |= opt == 'i';
 	}
+	sources = attach + input;
 	if (optind < argc) {
 		sources++;
 		cli->mode = CLI_RUN;
@@ -350,6 +424,9 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 	}
 	if (sources > 1)
 		return fail("give one of: a program to run, -p, -i");
+	if (cli->npids && cli->mode == CLI_PICK)
+		return fail("-p: several processes are called '%s': use --name=%s for all of them", cli->name,
+			    cli->name);
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
 	if ((cli->sort == REPORT_DELTA_BYTES || cli->value == REPORT_DELTA_BYTES) && !cli->base)

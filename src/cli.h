@@ -5,6 +5,7 @@
 #define HEAPTOP_CLI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,11 +25,18 @@ enum cli_mode {
 #define EXIT_FAILED 1
 #define EXIT_LAUNCH_FAILED 125
 
+#define CLI_PIDS_MAX 256
+#define CLI_SUM 0
+#define CLI_ALL (-1)
+
 struct cli {
 	enum cli_mode mode;
 	int exit_code;		/* CLI_DONE */
 	char **argv;		/* CLI_RUN: the program and its arguments */
-	pid_t pid;		/* CLI_ATTACH */
+	pid_t pids[CLI_PIDS_MAX];	/* CLI_ATTACH */
+	size_t npids;
+	bool follow;		/* CLI_RUN: its children too */
+	pid_t process;		/* --process: whose frames are shown; CLI_SUM, CLI_ALL */
 	const char *name;	/* CLI_PICK: filter to begin with, or NULL */
 	const char *input;	/* CLI_INPUT */
 	const char *base;	/* --base: snapshot to compare with, or NULL; */

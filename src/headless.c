@@ -54,6 +54,7 @@ struct loop {
 	bool launched;
 	bool output_gone;	/* nobody reads our frames any more */
 	bool failed;		/* something couldn't be written */
+	bool process_seen;	/* the one that --process names */
 	int interrupts;
 	int frames;
 	enum {
@@ -83,9 +84,10 @@ static void snapshot(struct loop *l, const char *path)
 }
 
 /* False: no more frames are wanted there. A reader that has left is fine, a full disk isn't. */
-static bool put_frame(struct report *report, enum report_value sort, bool *failed)
+static bool put_frame(struct report *report, enum report_value sort, const struct process_list *list,
+		      bool *failed)
 {
-	if (batch_frame(stdout, report, sort))
+	if (batch_frame(stdout, report, sort, list))
 		return true;
 	if (errno != EPIPE) {
 		fprintf(stderr, "heaptop: standard output: %s\n", strerror(errno));
@@ -94,14 +96,35 @@ static bool put_frame(struct report *report, enum report_value sort, bool *faile
 	return false;
 }
 
+static void view_frame(struct loop *l, struct view *view, const struct process_list *list)
+{
+	if (l->output_gone)
+		return;
+	report_set_view(l->report, view);
+	l->output_gone = !put_frame(l->report, l->cli->sort, list, &l->failed);
+}
+
 static void frame(struct loop *l)
 {
 	if (!l->cli->batch || l->output_gone)
 		return;
-	struct view *view = collector_view_now(l->c);
-	report_set_view(l->report, view);
-	view_unref(view);
-	l->output_gone = !put_frame(l->report, l->cli->sort, &l->failed);
+	struct view *sum = collector_view_now(l->c);
+	struct process_list *list = collector_processes(l->c);
+	if (l->cli->process == CLI_SUM) {
+		view_frame(l, sum, list);
+	} else {
+		for (size_t i = 0; i < list->n; i++) {
+			if (l->cli->process != CLI_ALL && l->cli->process != list->p[i].pid)
+				continue;
+			struct view *view = collector_process_view(l->c, list->p[i].id);
+			if (view)
+				view_frame(l, view, NULL);
+			view_unref(view);
+			l->process_seen = true;
+		}
+	}
+	process_list_unref(list);
+	view_unref(sum);
 	l->frames++;
 }
 
@@ -234,6 +257,8 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	bool ended = collector_state(c) != COLLECT_RUNNING;
 	if (!frames_done(&l) && (ended || l.next != GO_ON))
 		frame(&l);
+	if (cli->batch && cli->process > 0 && !l.process_seen)
+		fprintf(stderr, "heaptop: --process: process %d was none of those watched\n", (int)cli->process);
 	if (cli->output)
 		snapshot(&l, cli->output);
 	if (!ended)
@@ -266,7 +291,7 @@ int headless_show(const struct cli *cli, struct view *view, struct names *names,
 	err_free(report_set_base(report, cli->base_view, cli->base_names));
 	report_set_view(report, view);
 	bool failed = false;
-	put_frame(report, cli->sort, &failed);
+	put_frame(report, cli->sort, NULL, &failed);
 	report_destroy(report);
 	return failed ? EXIT_FAILED : 0;
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -25,7 +26,9 @@
 
 static int fail(struct err *err, int code)
 {
-	fprintf(stderr, "heaptop: %s\n", err->text);
+	/* of several processes each has its line */
+	for (const char *line = err->text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
 	err_free(err);
 	return code;
 }
@@ -132,7 +135,7 @@ static struct err *make_terminal(const struct cli *cli, bool screen, struct rela
 static int watch(struct cli *cli, bool screen)
 {
 	struct collect_config config = {
-		.pids = &cli->pid, .npids = cli->mode == CLI_RUN ? 0 : 1, .follow = true,
+		.pids = cli->pids, .npids = cli->mode == CLI_RUN ? 0 : cli->npids, .follow = cli->follow,
 		.launch = { .argv = cli->argv, .fd = { -1, -1, -1 } },
 		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
@@ -155,6 +158,8 @@ static int watch(struct cli *cli, bool screen)
 		relay_destroy(relay);
 		return fail(err, code);
 	}
+	for (const char *line = collector_refusals(c); *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
 	struct export_options options = export_options(cli);
 	struct saver *saver = saver_create(c, NULL, collector_names(c), &options);
 	code = screen ? screen_watch(cli, c, saver, relay) : headless_watch(cli, c, saver);
@@ -175,10 +180,10 @@ static bool pick(struct cli *cli, int *ret_code)
 
 	int sig = 0;
 
-	cli->pid = 0;
-	struct err *err = ui_pick(cli->name, &options, &cli->pid, &sig);
+	struct err *err = ui_pick(cli->name, &options, &cli->pids[0], &sig);
 	*ret_code = err ? fail(err, EXIT_FAILED) : sig ? 128 + sig : 0;
-	return !*ret_code && cli->pid;
+	cli->npids = cli->pids[0] ? 1 : 0;
+	return !*ret_code && cli->npids;
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -27,12 +28,55 @@ struct saver {
 	bool stop;		/* under lock */
 };
 
+/* Is the process id part of the name? */
+static bool names_process(const char *path)
+{
+	for (; (path = strchr(path, '%')); path += path[1] ? 2 : 1)
+		if (path[1] == 'p')
+			return true;
+	return false;
+}
+
+/* Each its own file; ended ones that are merged have no id to name one by. */
+static struct err *write_each(struct saver *s, const char *path, const struct process_list *list, char **ret_path)
+{
+	const struct modules *mods = collector_modules(s->collector);
+	CLEANUP_FREE char *last = NULL;
+	size_t written = 0, left = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct view *view = collector_process_view(s->collector, list->p[i].id);
+		if (!view || !list->p[i].pid) {
+			left += list->p[i].merged;
+			view_unref(view);
+			continue;
+		}
+		free(last);
+		last = NULL;
+		struct err *err = export_write(path, view, s->names, mods, &s->options, &last);
+		view_unref(view);
+		if (err)
+			return err;
+		written++;
+	}
+	if (ret_path && left)
+		*ret_path = xasprintf("%zu files, the last %s (%zu ended processes are in the sum alone)", written,
+				      last ? last : "", left);
+	else if (ret_path)
+		*ret_path = xasprintf("%zu files, the last %s", written, last ? last : "");
+	return NULL;
+}
+
 struct err *saver_write(struct saver *s, const char *path, char **ret_path)
 {
 	struct view *view = s->collector ? collector_view_now(s->collector) : view_ref(s->view);
 	const struct modules *mods = s->collector ? collector_modules(s->collector) : NULL;
-	struct err *err = export_write(path, view, s->names, mods, &s->options, ret_path);
+	struct process_list *list = s->collector ? collector_processes(s->collector) : NULL;
+	struct err *err = list && list->n > 1 && names_process(path)
+		? write_each(s, path, list, ret_path)
+		: export_write(path, view, s->names, mods, &s->options, ret_path);
 
+	process_list_unref(list);
 	view_unref(view);
 	return err;
 }

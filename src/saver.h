@@ -26,7 +26,10 @@ char *saver_status(struct saver *s);
 /* Becomes readable when the status changed; read 8 bytes to reset. */
 int saver_fd(const struct saver *s);
 
-/* Write now, on the caller's thread. *ret_path (or NULL): the file's name after expansion. */
+/*
+ * Write now, on the caller's thread: the sum of all processes, or where they are several and the name has %p in it a
+ * file for each. *ret_path (or NULL): the file's name after expansion, or how many they are.
+ */
 struct err *saver_write(struct saver *s, const char *path, char **ret_path);
 
 #endif

@@ -81,7 +81,10 @@ static struct err *place(struct session *s)
 		return err;
 	}
 	s->placed = true;
-	s->start = monotonic_seconds();
+	/* the lease has just been given; most that programs execute is over before there is something to measure */
+	s->start = s->last_renew = monotonic_seconds();
+	if (s->child)
+		s->last_usage = s->start;
 	s->starting = s->control.on && !s->attached;
 	if (s->paused)
 		err = s->probe->ops->set_active(s->probe, s->target, false);
@@ -182,7 +185,7 @@ struct err *session_enter_forked(struct session *s, const struct session *parent
 	s->probe->ops->destroy(s->probe);
 	s->probe = probe;
 	s->placed = *ret = true;
-	s->start = monotonic_seconds();
+	s->start = s->last_renew = s->last_usage = monotonic_seconds();
 	s->starting = s->control.on;
 	s->last_modules = parent->last_modules;
 	if (s->paused)

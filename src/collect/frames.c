@@ -1,6 +1,7 @@
 /* Return address to (module, vaddr); see frames.h. */
 #include "collect/frames.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct frames {
 	struct modules *shared;
 	uint32_t *ids;		/* in shared, by the process's own minus 1 */
 	size_t nids, ids_cap;
+	bool used;		/* something is in the cache */
 	struct {
 		uint64_t pc;
 		uint64_t addr;
@@ -51,7 +53,9 @@ static void adopt(struct frames *frames)
 
 void frames_flush(struct frames *frames)
 {
-	memset(frames->cache, 0, sizeof(frames->cache));
+	if (frames->used)
+		memset(frames->cache, 0, sizeof(frames->cache));
+	frames->used = false;
 	adopt(frames);
 }
 
@@ -67,6 +71,7 @@ uint64_t frames_addr(struct frames *frames, uint64_t pc)
 		adopt(frames);
 	uint32_t id = mod ? frames->ids[mod->id - 1] : 0;
 	uint64_t addr = id ? frame_addr(id, pc - mod->bias) : frame_addr(0, pc);
+	frames->used = true;
 	frames->cache[k].pc = pc;
 	frames->cache[k].addr = addr;
 	return addr;

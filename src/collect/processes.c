@@ -170,7 +170,7 @@ static struct view *publish_sum(struct processes *ps)
 
 	if (first->over)
 		info.rate = 0;
-	info.rss = info.threads = 0;
+	info.rss = info.threads = info.processes = 0;
 	info.events = info.dropped = info.gap = info.stacks = info.stacks_complete = 0;
 	info.walked = info.copied = info.untracked = 0;
 	memset(info.ends, 0, sizeof(info.ends));
@@ -179,6 +179,7 @@ static struct view *publish_sum(struct processes *ps)
 		if (!p->view)
 			continue;
 		add_info(&info, &p->view->info, !p->over || first->over);
+		info.processes += p->merged;
 		if (p->session) {
 			cost += (double)p->view->info.overhead * session_cpu(p->session);
 			cpu += session_cpu(p->session);

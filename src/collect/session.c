@@ -89,7 +89,7 @@ static struct err *read_modules(struct session *s, bool *ret_changed)
 		tell_modules(s);
 		unwinder_flush(s->unwinder);
 		frames_flush(s->frames);
-		if (s->placed) {
+		if (s->placed && !s->ending) {
 			s->probe->ops->reteach(s->probe, session_wire_rule, s);
 			/* the same address may be in another module now, as after a plug-in was reloaded: no
 			 * stack may go on from one that was told before */
@@ -236,6 +236,7 @@ struct err *session_open_forked(struct session *parent, const struct session_pla
 	bool inherited;
 	struct session *s = create(&parent->config, place, modules_copy(parent->mods), t);
 
+	s->child = true;
 	/* as it is in the parent now */
 	s->paused = parent->paused;
 	control_init(&s->control, s->config.budget, parent->control.on ? s->config.rate : parent->control.rate,
@@ -256,6 +257,7 @@ struct err *session_open_image(const struct collect_config *config, const struct
 	struct session *s = create(config, place, modules_create(), t);
 
 	*ret = NULL;
+	s->child = true;
 	struct err *err = session_enter_image(s);
 	if (err) {
 		s->placed = false;
@@ -426,6 +428,7 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 			*ret_err = on_exec(s);
 			return *ret_err ? SESSION_BROKEN : SESSION_BUSY;
 		case TARGET_EXITING:
+			s->ending = true;
 			err_free(session_refresh_modules(s));
 			session_drain(s, true);
 			measure(s, monotonic_seconds(), true);

@@ -34,7 +34,9 @@ struct session {
 	struct recorder *recorder;	/* or NULL */
 	struct ticks_clock clock;
 	bool attached;		/* to a process that ran already; else launched, or the child of one */
+	bool child;		/* of a launched one */
 	bool placed;		/* the probe is in the target */
+	bool ending;		/* it is held on its way out: nothing of it will be used again */
 	bool ended, detached, paused;
 	bool replaced;		/* attached, and it has executed another program since */
 	double last_renew, last_usage, last_modules;

@@ -51,6 +51,7 @@ static const struct {
 	FIELD("rss", info.rss, U64),
 	FIELD("threads", info.threads, U32),
 	FIELD("pause", info.pause, FLOAT),
+	FIELD("processes", info.processes, U32),
 	FIELD("hooks", info.nhooks, U32),
 	FIELD("lost_frees", totals.lost_frees, U64),
 	FIELD("peak_time", totals.peak_time, FLOAT),

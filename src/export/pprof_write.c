@@ -279,9 +279,11 @@ static void headline(struct writer *w)
 {
 	const struct view *view = w->view;
 	struct trace_stats total = report_total(w->report);
-	char live[TEXT_NUMBER], blocks[TEXT_NUMBER], rate[TEXT_NUMBER];
+	char live[TEXT_NUMBER], blocks[TEXT_NUMBER], rate[TEXT_NUMBER], sum[64] = "";
+	if (view->info.processes > 1)
+		snprintf(sum, sizeof(sum), ", the sum of %u processes", view->info.processes);
 	CLEANUP_FREE char *text = xasprintf(
-		"heaptop: %s [%d], %s live in %s blocks, %s%s", view->info.command, view->info.pid,
+		"heaptop: %s [%d]%s, %s live in %s blocks, %s%s", view->info.command, view->info.pid, sum,
 		text_bytes(live, total.live_bytes), text_count(blocks, q10_round(total.live_q10)),
 		view->info.rate > 1 ? "sampled every "
 				    : view->totals.s.alloc_var > 0 ? "sampled before" : "exact",

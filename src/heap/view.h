@@ -89,6 +89,7 @@ struct view_info {
 	uint64_t rss;		/* bytes */
 	uint32_t threads;
 	float pause;		/* seconds the target was stopped at attach */
+	uint32_t processes;	/* the view is the sum of that many; 0, 1: of one */
 	uint32_t nhooks;	/* entry points hooked */
 	struct view_unhooked *unhooked;
 	size_t nunhooked;

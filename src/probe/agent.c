@@ -223,6 +223,34 @@ static void read_shared(struct agent *a, uint32_t i)
 
 static bool read_stats(struct agent *a, struct target *t);
 
+/* Does the memory of a ring's head exist: has anybody written there? */
+static bool is_touched(const struct agent *a, uint32_t ring)
+{
+	unsigned char there = 1;
+
+	return mincore(a->shared + ring * a->ring_stride, 1, &there) || there & 1;
+}
+
+/*
+ * Rings come into use in order. To look at one that nobody has used costs two pages, one of them for the page
+ * table, and most processes have one thread. Where the target can't be asked any more the memory is.
+ */
+static void find_rings_used(struct agent *a, struct target *t)
+{
+	uint32_t used = WIRE_SLOTS;
+	uint64_t magic = 0;
+
+	if (a->state && target_read_some(t, a->state, &magic, sizeof(magic)) == sizeof(magic) &&
+	    magic == WIRE_CTL_MAGIC &&
+	    target_read_some(t, CTL(a, slots_used), &used, sizeof(used)) != sizeof(used))
+		used = WIRE_SLOTS;
+	uint32_t rings = used < wire_own_rings(a->nrings) ? used : a->nrings;
+	while (used == WIRE_SLOTS && a->shared && rings > a->rings_used && !is_touched(a, rings - 1))
+		rings--;
+	if (rings > a->rings_used)
+		a->rings_used = rings;
+}
+
 static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
 {
 	struct agent *a = agent_of(p);
@@ -234,7 +262,10 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	if (last)
 		read_stats(a, t);
 	ring_reader_begin(a->reader, ticks_now() - TICKS_SLACK, now_ns, last);
-	for (uint32_t i = 0; i < a->nrings; i++) {
+	/* after the time up to which events count was taken: an event before it has its slot */
+	if (a->rings_used < a->nrings)
+		find_rings_used(a, t);
+	for (uint32_t i = 0; i < a->rings_used; i++) {
 		if (a->shared)
 			read_shared(a, i);
 		else if (a->rings)

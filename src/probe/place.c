@@ -251,7 +251,6 @@ struct err *agent_map_rings(struct agent *a, struct target *t)
 		err = map_memfd(a, t);
 		if (!err) {
 			a->rules = (struct wire_rules *)(a->shared + rings);
-			a->taught = xcalloc(WIRE_RULE_WORDS, sizeof(*a->taught));
 			return NULL;
 		}
 		if (err->code == ERR_GONE)

@@ -82,7 +82,7 @@ struct agent {
 		uint64_t pc;		/* 0: free */
 		uint32_t rule;
 	} *taught;			/* what each of its words was set to: ours, whatever the target
-					 * has done to its table */
+					 * has done to its table; NULL: none yet */
 	uint32_t next_victim;		/* way of a full line that is overwritten next */
 	uint32_t next_forget;		/* part of the table that is set right next */
 
@@ -95,6 +95,7 @@ struct agent {
 	uint64_t filter_ns;		/* when a seccomp filter was last looked for; 0: never */
 	bool may_syscall;		/* none was found then */
 	bool filtered;			/* one was found once */
+	uint32_t rings_used;		/* of nrings: nobody has written to a later one, when last looked */
 
 	/* drain: threads whose stack bounds are asked for */
 	struct asked {

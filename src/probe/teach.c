@@ -8,6 +8,7 @@
  * event was dropped), words that aren't as `taught` has them are set right again from time to time,
  * and the agent asks anew.
  */
+#include "base/mem.h"
 #include "probe/placed.h"
 
 #define FORGET_STEPS 16u	/* calls of agent_forget_pending() that see the whole table */
@@ -92,6 +93,8 @@ size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn
 	struct agent *a = agent_of(p);
 	size_t ret = 0;
 
+	if (a->rules && !a->taught)
+		a->taught = xcalloc(WIRE_RULE_WORDS, sizeof(*a->taught));
 	for (size_t i = 0; a->rules && i < n; i++) {
 		bool known;
 
@@ -131,7 +134,7 @@ void agent_reteach(struct probe *p, probe_rule_fn rule, void *ctx)
 	struct agent *a = agent_of(p);
 	bool changed = false;
 
-	for (uint32_t at = 0; a->rules && at < WIRE_RULE_WORDS; at++) {
+	for (uint32_t at = 0; a->taught && at < WIRE_RULE_WORDS; at++) {
 		const struct taught old = a->taught[at];
 		uint32_t r = old.pc ? rule(ctx, old.pc) : 0;
 
@@ -152,6 +155,6 @@ void agent_forget_pending(struct agent *a)
 {
 	uint32_t at = a->next_forget++ % FORGET_STEPS * (WIRE_RULE_WORDS / FORGET_STEPS);
 
-	for (uint32_t i = 0; a->rules && i < WIRE_RULE_WORDS / FORGET_STEPS; i++)
+	for (uint32_t i = 0; a->taught && i < WIRE_RULE_WORDS / FORGET_STEPS; i++)
 		set_right(a, at + i);
 }

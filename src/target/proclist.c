@@ -128,7 +128,7 @@ void proclist_free(struct proc_row *rows, size_t n)
 
 #define COMM_LEN 15	/* TASK_COMM_LEN - 1 */
 
-size_t proclist_find(const char *name, pid_t *ret)
+size_t proclist_find(const char *name, pid_t *ret, size_t max)
 {
 	size_t found = 0;
 
@@ -143,8 +143,11 @@ size_t proclist_find(const char *name, pid_t *ret)
 		comm[strcspn(comm, "\n")] = 0;
 		if (strncmp(comm, name, COMM_LEN) || strlen(comm) != strnlen(name, COMM_LEN))
 			continue;
+		if (pid == getpid())
+			continue;
+		if (found < max)
+			ret[found] = (pid_t)pid;
 		found++;
-		*ret = (pid_t)pid;
 	}
 	closedir(dir);
 	return found;

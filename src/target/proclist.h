@@ -25,8 +25,8 @@ struct proc_row {
 struct proc_row *proclist_read(size_t *ret_n);
 void proclist_free(struct proc_row *rows, size_t n);
 
-/* How many processes are called `name` (as the kernel has it: 15 characters at most); *ret is the pid of
- * the last one seen. */
-size_t proclist_find(const char *name, pid_t *ret);
+/* How many processes but ourselves are called `name` (as the kernel has it: 15 characters at most); the pids of
+ * the first `max` of them go to ret[]. */
+size_t proclist_find(const char *name, pid_t *ret, size_t max);
 
 #endif
