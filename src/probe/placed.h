@@ -20,14 +20,18 @@ struct entries;
 struct entry;
 struct mapping;
 
-/* A function that can be hooked. */
+/* A function to be hooked; after prepare only such as can be. */
 struct site {
 	size_t hook;			/* index in probe.hooks */
 	size_t text;			/* index of its module in texts */
 	const struct entry *entry;	/* what it is */
+	bool named;			/* by the user */
+	bool hookable;			/* else the hook says why not */
+	size_t beneath;			/* index + 1 of the site it calls, which counts instead; 0: none */
+	uint64_t addr;
 	struct wire_hook call;		/* what the agent is told: kind, args, instead */
 	uint64_t size;			/* of the function, bytes, by its symbol; may be 0 */
-	struct hook_plan plan;
+	struct hook_plan plan;		/* if hookable */
 	uint64_t jump_to;		/* its thunk */
 	bool patched;
 };
@@ -55,6 +59,7 @@ struct agent {
 	struct probe probe;		/* first */
 	struct probe_config config;
 	struct entries *entries;
+	bool *named_found;		/* those of config.named that a module has */
 	size_t hooks_cap;
 	struct site *sites;
 	size_t nsites, sites_cap;
@@ -113,6 +118,10 @@ static inline struct agent *agent_of(struct probe *p)
 
 /* find.c */
 struct err *agent_prepare(struct probe *p, struct target *t, const struct modules *mods);
+
+/* nesting.c */
+/* Of sites that lead to each other, decide which count (site.beneath), and which need a frame. */
+void agent_settle_nesting(struct agent *a);
 
 /* place.c */
 struct err *agent_place(struct probe *p, struct target *t);
