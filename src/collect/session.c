@@ -160,6 +160,7 @@ struct probe_config session_probe_config(const struct session *s)
 		.raise = s->control.on && s->attached,
 		.max_stack = s->config.max_stack,
 		.ns_per_tick = s->clock.ns_per_tick,
+		.named = s->config.named,
 	};
 }
 

@@ -20,6 +20,8 @@
 #include "base/mem.h"
 #include "base/ticks.h"
 #include "elf/file.h"
+#include "probe/entries.h"
+#include "probe/named.h"
 #include "probe/placed.h"
 #include "target/target.h"
 
@@ -34,7 +36,10 @@ static struct agent *copy_agent(const struct agent *of, const struct probe_confi
 	}
 	for (size_t i = 0; i < of->nsites; i++) {
 		VEC_GROW(a->sites, a->nsites, a->sites_cap);
-		a->sites[a->nsites++] = of->sites[i];
+		struct site *s = &a->sites[a->nsites++];
+		*s = of->sites[i];
+		if (!s->named)
+			s->entry = entries_find(a->entries, s->entry->name);
 	}
 	for (size_t i = 0; i < of->ntexts; i++) {
 		const struct text *x = &of->texts[i];
@@ -60,6 +65,11 @@ static struct agent *copy_agent(const struct agent *of, const struct probe_confi
 	if (of->nlooked)
 		memcpy(a->looked, of->looked, of->nlooked * sizeof(*a->looked));
 	a->nlooked = of->nlooked;
+	if (of->named_found) {
+		size_t n = config->named->n;
+		a->named_found = xcalloc(n + 1, sizeof(*a->named_found));
+		memcpy(a->named_found, of->named_found, n * sizeof(*a->named_found));
+	}
 	a->state = of->state;
 	a->rings = of->rings;
 	return a;

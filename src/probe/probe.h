@@ -17,8 +17,9 @@
 #include "wire/wire.h"
 
 struct err;
-struct target;
 struct modules;
+struct named_list;
+struct target;
 
 struct probe_config {
 	uint64_t rate;		/* mean bytes between samples; 0, 1: every call */
@@ -26,6 +27,7 @@ struct probe_config {
 	bool raise;		/* a full ring: the agent raises the rate by itself and drops; else
 				 * it waits for room, and nothing is lost */
 	uint32_t max_stack;	/* bytes of stack per event; 0: default */
+	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
 };
@@ -34,7 +36,7 @@ struct probe_config {
 struct probe_hook {
 	uint32_t module;	/* id in modules */
 	uint64_t addr;		/* runtime address */
-	char name[32];		/* "malloc" */
+	char name[48];		/* "malloc" */
 	bool hooked;
 	char reason[96];	/* why not, if not */
 };
