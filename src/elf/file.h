@@ -77,8 +77,9 @@ uint64_t elf_file_find_symbol(struct elf_file *file, const char *name);
 bool elf_file_function_at(struct elf_file *file, uint64_t vaddr, struct elf_func *ret);
 
 /*
- * Where the function that holds vaddr starts and how long it is (0: unknown), by the file's own symbol
- * tables in one pass over them: no separate debug file, no index, and so for code that can't wait.
+ * Where the function that holds vaddr starts and how long it is, by the file's own symbol tables in one
+ * pass over them: no separate debug file, no index, and so for code that can't wait. Where none holds
+ * it, the nearest label before it, with a size of 0; false if there is none either.
  */
 bool elf_file_symbol_at(struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_size);
 
