@@ -58,8 +58,8 @@ struct elf_func {
 
 /*
  * Every *defined* STT_FUNC symbol (never IFUNC, never undefined, never with a value of 0)
- * named exactly one of names[0..n) (a version behind '@' aside), from .dynsym and .symtab (and the
- * .gnu_debugdata mini symbol table is not needed), each vaddr once; global and weak ones first.
+ * named exactly one of names[0..n) (a version behind '@' aside), from .dynsym and .symtab (of a
+ * stripped program: of its separate debug file), each vaddr once; global and weak ones first.
  * Writes at most `max` to out, returns how many. Symbol counts come from the section, or
  * DT_HASH / DT_GNU_HASH.
  */
@@ -75,6 +75,9 @@ uint64_t elf_file_find_symbol(struct elf_file *file, const char *name);
  * (build-id under /usr/lib/debug/.build-id, .gnu_debuglink). False if none.
  */
 bool elf_file_function_at(struct elf_file *file, uint64_t vaddr, struct elf_func *ret);
+
+/* Neither the file nor, for a program, its separate debug file has the table of all its symbols. */
+bool elf_file_is_stripped(struct elf_file *file);
 
 /*
  * Where the function that holds vaddr starts and how long it is, by the file's own symbol tables in one

@@ -156,11 +156,20 @@ void elf_file_read_tabs(struct elf_file *file)
 	elf_file_lock(file);
 	if (!file->tabs_read) {
 		file->tabs_read = true;
-		elf_symtab_read(file->elf, SHT_SYMTAB, &file->symtab);
+		/* a program may have an allocator in it that only this table tells of */
+		if (!elf_symtab_read(file->elf, SHT_SYMTAB, &file->symtab) && file->entry &&
+		    elf_debug_open_symbols(file, &file->symbols))
+			elf_symtab_read(file->symbols.elf, SHT_SYMTAB, &file->symtab);
 		if (!elf_symtab_read(file->elf, SHT_DYNSYM, &file->dynsym))
 			read_dynsym_by_segment(file);
 	}
 	elf_file_unlock(file);
+}
+
+bool elf_file_is_stripped(struct elf_file *file)
+{
+	elf_file_read_tabs(file);
+	return !file->symtab.n;
 }
 
 static bool is_defined(const Elf64_Sym *sym)

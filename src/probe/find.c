@@ -251,6 +251,9 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 		if (!a->probe.hooks[i].hooked)
 			log_line("%s at %#lx not hooked: %s", a->probe.hooks[i].name,
 				 (unsigned long)a->probe.hooks[i].addr, a->probe.hooks[i].reason);
+	if (!a->nsites && !a->probe.nhooks && a->ntexts == 1 && elf_file_is_stripped(a->texts[0].file))
+		return err_new(ERR_NOT_FOUND, "no allocator found: %s is stripped of its symbols; its debug file "
+			       "would tell, or --alloc and --free with addresses", elf_file_path(a->texts[0].file));
 	if (!a->nsites)
 		return err_new(ERR_NOT_FOUND, a->probe.nhooks ?
 			       "none of the allocator's functions can be hooked: %s" :
