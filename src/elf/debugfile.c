@@ -129,9 +129,15 @@ static const char *read_debuglink(Elf *elf, struct wanted *want)
 }
 
 /* The separate debug file: its handle and, for what is found relative to it, its path. */
-static Elf *find_separate(struct elf_file *file, struct wanted *want, int *ret_fd,
-			  bool *ret_may_map, char **ret_path)
+static Elf *find_separate(struct elf_file *file, int *ret_fd, bool *ret_may_map, char **ret_path)
 {
+	struct wanted wanted = { 0 }, *want = &wanted;
+
+	/* what the file says of itself, in bytes again */
+	for (const char *s = file->build_id; s[0] && s[1]; s += 2) {
+		char pair[3] = { s[0], s[1], 0 };
+		want->id[want->id_len++] = (uint8_t)strtoul(pair, NULL, 16);
+	}
 	char *path = build_id_path(want);
 	if (path) {
 		Elf *elf = open_candidate(path, want, ret_fd, ret_may_map);
@@ -272,7 +278,6 @@ static bool has_section(Elf *elf, const char *section)
 
 bool elf_debug_open(struct elf_file *file, const char *section, struct elf_debug *ret)
 {
-	struct wanted want = { 0 };
 	bool may_map = file->may_map;
 	char *path = NULL;
 
@@ -282,18 +287,26 @@ bool elf_debug_open(struct elf_file *file, const char *section, struct elf_debug
 		ret->elf = elf_handle(file->fd, may_map);
 		path = xstrdup(file->path);
 	} else {
-		/* what the file says of itself, in bytes again */
-		for (const char *s = file->build_id; s[0] && s[1]; s += 2) {
-			char pair[3] = { s[0], s[1], 0 };
-			want.id[want.id_len++] = (uint8_t)strtoul(pair, NULL, 16);
-		}
-		ret->elf = find_separate(file, &want, &ret->fd, &may_map, &path);
+		ret->elf = find_separate(file, &ret->fd, &may_map, &path);
 	}
 	elf_file_unlock(file);
 	if (ret->elf && has_section(ret->elf, section))
 		open_dwarf(ret, may_map, path);
 	free(path);
 	return ret->dwarf;
+}
+
+bool elf_debug_open_symbols(struct elf_file *file, struct elf_debug *ret)
+{
+	bool may_map = false;
+	char *path = NULL;
+
+	*ret = (struct elf_debug){ .fd = -1, .alt_fd = -1 };
+	elf_file_lock(file);
+	ret->elf = find_separate(file, &ret->fd, &may_map, &path);
+	elf_file_unlock(file);
+	free(path);
+	return ret->elf != NULL;
 }
 
 void elf_debug_close(struct elf_debug *debug)

@@ -159,6 +159,7 @@ static struct err *open_new(int fd, char *path, const struct stat *st, struct el
 	file->path = path;
 	file->debug.fd = file->debug.alt_fd = -1;
 	file->debug_frame.fd = file->debug_frame.alt_fd = -1;
+	file->symbols.fd = file->symbols.alt_fd = -1;
 	lock_init(&file->lock);
 	lock_init(&file->debug_lock);
 	file->size = (uint64_t)st->st_size;
@@ -228,6 +229,7 @@ void elf_file_unref(struct elf_file *file)
 	elf_index_deinit(&file->index);
 	elf_debug_close(&file->debug);
 	elf_debug_close(&file->debug_frame);	/* its CFI ends with it */
+	elf_debug_close(&file->symbols);
 	if (file->eh_cfi)
 		dwarf_cfi_end(file->eh_cfi);
 	elf_end(file->elf);

@@ -58,9 +58,9 @@ struct elf_func {
 
 /*
  * Every *defined* STT_FUNC symbol (never IFUNC, never undefined, never with a value of 0)
- * named exactly one of names[0..n) (a version behind '@' aside), from .dynsym and .symtab (and the
- * .gnu_debugdata mini symbol table is not needed), each of these names once for each vaddr it
- * has; global and weak ones first.
+ * named exactly one of names[0..n) (a version behind '@' aside), from .dynsym and .symtab (of a
+ * stripped program: of its separate debug file), each of these names once for each vaddr it has;
+ * global and weak ones first.
  * Writes at most `max` to out, returns how many. Symbol counts come from the section, or
  * DT_HASH / DT_GNU_HASH.
  */
@@ -83,9 +83,13 @@ const char *elf_file_import_at(struct elf_file *file, uint64_t vaddr);
  */
 bool elf_file_function_at(struct elf_file *file, uint64_t vaddr, struct elf_func *ret);
 
+/* Neither the file nor, for a program, its separate debug file has the table of all its symbols. */
+bool elf_file_is_stripped(struct elf_file *file);
+
 /*
- * Where the function that holds vaddr starts and how long it is (0: unknown), by the file's own symbol
- * tables in one pass over them: no separate debug file, no index, and so for code that can't wait.
+ * Where the function that holds vaddr starts and how long it is, by the file's own symbol tables in one
+ * pass over them: no separate debug file, no index, and so for code that can't wait. Where none holds
+ * it, the nearest label before it, with a size of 0; false if there is none either.
  */
 bool elf_file_symbol_at(struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_size);
 

@@ -89,7 +89,8 @@ struct elf_file {
 	pthread_mutex_t lock;
 	Elf *elf;
 	bool tabs_read;
-	struct elf_symtab dynsym, symtab;
+	struct elf_symtab dynsym, symtab;	/* symtab: of a stripped program, that of its separate file */
+	struct elf_debug symbols;		/* that file; no DWARF */
 	void *dynsym_mem, *dynstr_mem;	/* copies, where there are no section headers */
 	bool eh_tried;
 	Dwarf_CFI *eh_cfi;
@@ -149,6 +150,8 @@ void elf_index_deinit(struct elf_index *index);
 /* Debug info of the file, or of its separate debug file if it has none. False: nowhere. Under
  * `lock` or `debug_lock`. `section`: the section that must be there (".debug_info"). */
 bool elf_debug_open(struct elf_file *file, const char *section, struct elf_debug *ret);
+/* The separate debug file for its symbols alone: nothing of its DWARF is read. False: nowhere. */
+bool elf_debug_open_symbols(struct elf_file *file, struct elf_debug *ret);
 void elf_debug_close(struct elf_debug *debug);
 
 #endif

@@ -156,11 +156,20 @@ void elf_file_read_tabs(struct elf_file *file)
 	elf_file_lock(file);
 	if (!file->tabs_read) {
 		file->tabs_read = true;
-		elf_symtab_read(file->elf, SHT_SYMTAB, &file->symtab);
+		/* a program may have an allocator in it that only this table tells of */
+		if (!elf_symtab_read(file->elf, SHT_SYMTAB, &file->symtab) && file->entry &&
+		    elf_debug_open_symbols(file, &file->symbols))
+			elf_symtab_read(file->symbols.elf, SHT_SYMTAB, &file->symtab);
 		if (!elf_symtab_read(file->elf, SHT_DYNSYM, &file->dynsym))
 			read_dynsym_by_segment(file);
 	}
 	elf_file_unlock(file);
+}
+
+bool elf_file_is_stripped(struct elf_file *file)
+{
+	elf_file_read_tabs(file);
+	return !file->symtab.n;
 }
 
 static bool is_defined(const Elf64_Sym *sym)
@@ -291,27 +300,36 @@ uint64_t elf_file_find_symbol(struct elf_file *file, const char *name)
 	return vaddr ? vaddr : find_value(&file->symtab, name);
 }
 
-/* The last one with a start not beyond vaddr; its largest size counts. */
-static void nearest(const struct elf_symtab *tab, uint64_t vaddr, uint64_t *start, uint64_t *size)
+/* The nearest start not beyond vaddr, of a function that covers it, or else of any label. */
+static void nearest(const struct elf_symtab *tab, uint64_t vaddr, uint64_t *start, uint64_t *size,
+		    uint64_t *label)
 {
 	for (size_t i = 0; i < tab->n; i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int type = ELF64_ST_TYPE(sym->st_info);
 		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !is_defined(sym) ||
-		    sym->st_shndx == SHN_ABS || sym->st_value > vaddr || sym->st_value < *start)
+		    sym->st_shndx == SHN_ABS || sym->st_value > vaddr)
 			continue;
-		*size = sym->st_value > *start || sym->st_size > *size ? sym->st_size : *size;
-		*start = sym->st_value;
+		if (sym->st_value > *label)
+			*label = sym->st_value;
+		if (vaddr - sym->st_value < sym->st_size && sym->st_value >= *start) {
+			*size = sym->st_value > *start || sym->st_size > *size ? sym->st_size : *size;
+			*start = sym->st_value;
+		}
 	}
 }
 
 bool elf_file_symbol_at(struct elf_file *file, uint64_t vaddr, uint64_t *ret_start, uint64_t *ret_size)
 {
+	uint64_t label = 0;
+
 	*ret_start = *ret_size = 0;
 	elf_file_read_tabs(file);
-	nearest(&file->dynsym, vaddr, ret_start, ret_size);
-	nearest(&file->symtab, vaddr, ret_start, ret_size);
-	return *ret_start && (!*ret_size || vaddr - *ret_start < *ret_size);
+	nearest(&file->dynsym, vaddr, ret_start, ret_size, &label);
+	nearest(&file->symtab, vaddr, ret_start, ret_size, &label);
+	if (!*ret_size)
+		*ret_start = label;
+	return *ret_start != 0;
 }
 
 static const char *import_in(const struct elf_file *file, const Elf_Data *data, uint64_t vaddr)

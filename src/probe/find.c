@@ -437,6 +437,23 @@ struct err *agent_find(struct agent *a, struct target *t, const struct modules *
 	return err;
 }
 
+/* The program, if it is all there is, and stripped of its symbols; else NULL. */
+static const struct module *stripped_alone(const struct modules *mods)
+{
+	const struct module *only = NULL;
+
+	for (uint32_t id = 1; id <= modules_count(mods); id++) {
+		const struct module *m = module_get(mods, id);
+
+		if (m->gone || !m->file || !m->inode)
+			continue;
+		if (only)
+			return NULL;
+		only = m;
+	}
+	return only && elf_file_is_stripped(only->file) ? only : NULL;
+}
+
 struct err *agent_prepare(struct probe *p, struct target *t, const struct modules *mods)
 {
 	struct agent *a = agent_of(p);
@@ -444,6 +461,10 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 
 	if (!err)
 		note_missing(a);
+	const struct module *stripped = err || a->nsites || a->probe.nhooks ? NULL : stripped_alone(mods);
+	if (stripped)
+		return err_new(ERR_NOT_FOUND, "no allocator found: %s is stripped of its symbols; its debug file "
+			       "would tell, or --alloc and --free with addresses", elf_file_path(stripped->file));
 	if (!err && !a->nsites)
 		err = err_new(ERR_NOT_FOUND, a->probe.nhooks ?
 			      "none of the allocator's functions can be hooked: %s" :

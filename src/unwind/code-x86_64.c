@@ -5,7 +5,7 @@
  */
 #include "unwind/code.h"
 
-#include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,21 +15,26 @@
 #include "elf/file.h"
 #include "unwind/rules.h"
 
-/* Bounds of one question: musl's longest functions have some 2,000 instructions. */
-#define STEPS_MAX 4096		/* instructions in all */
+/* Bounds of one question: a frame's way to its return is short. */
+#define STEPS_MAX 2048		/* instructions in all */
+#define STEPS_AGREED 256	/* no more of them once paths agree on where they return to */
+#define SEEN_SIZE (2 * STEPS_MAX)
 #define PATHS_MAX 64		/* waiting to be followed */
+#define OFFSET_MAX (1 << 28)	/* bytes; no frame is that large */
 #define STORES_MAX 48		/* words written to the stack on one path */
-#define WINDOW 2048		/* bytes of code read at a time */
+#define WINDOW 4096		/* bytes of code read at a time */
+#define WINDOWS 4
 #define INSN_MAX 15
 
 /* Callee-saved registers in the order of the unwinder's slots, then the stack pointer. */
 enum { RBP, RBX, R12, R13, R14, R15, RSP, NREGS };
 #define NSAVED RSP
 
+enum { UNKNOWN, REGISTER, MEMORY };
 struct value {
-	enum { UNKNOWN, REGISTER, MEMORY } kind;
+	uint8_t kind;
 	uint8_t reg;	/* RSP or RBP for MEMORY */
-	int64_t off;	/* REGISTER: reg + off; MEMORY: the word at reg + off */
+	int32_t off;	/* REGISTER: reg + off; MEMORY: the word at reg + off */
 };
 
 struct store {
@@ -40,25 +45,27 @@ struct store {
 struct state {
 	uint64_t pc;
 	struct value reg[NREGS];
-	struct store stores[STORES_MAX];
-	size_t nstores;
-	bool returned;	/* a call was the last, or but for moves of its result the last instruction */
 	bool restored;	/* a callee-saved register has got its caller's value back */
-	bool handed_on;	/* and its result is the next call's first argument */
+	bool returned;	/* a call was the last instruction, but for one that widens its result */
+	bool handed_on;	/* the result of the last call is the first argument of the next one */
+	size_t nstores;
+	struct store stores[STORES_MAX];
 };
 
 struct search {
 	struct elf_file *file;
 	uint64_t target;	/* stop there; 0: at returns */
 	uint64_t start, end;	/* of the function; end 0: unknown */
-	uint8_t window[WINDOW];
-	uint64_t window_at;
-	size_t window_len;
+	struct window {
+		uint64_t at;
+		size_t len;
+		uint8_t bytes[WINDOW + INSN_MAX];
+	} windows[WINDOWS];
+	bool returns;		/* it starts at a return address */
 	ZydisDecoder decoder;
 	struct state *paths;
 	size_t npaths;
-	uint64_t *seen;
-	size_t nseen;
+	uint64_t *seen;		/* hash table of addresses, SEEN_SIZE */
 	bool found, failed, root;
 	struct rule rule;
 	uint64_t exit, pthread_exit;	/* 0: not looked for, or not there */
@@ -86,15 +93,16 @@ static int reg_of(ZydisRegister r)
 
 static bool read_insn(struct search *s, uint64_t pc, struct insn *ret)
 {
-	uint64_t off = pc - s->window_at;
+	uint64_t page = pc & ~(uint64_t)(WINDOW - 1);
+	struct window *w = &s->windows[pc / WINDOW % WINDOWS];
 
-	if (off >= s->window_len || s->window_len - off < INSN_MAX) {
-		s->window_at = pc;
-		s->window_len = elf_file_read(s->file, pc, s->window, WINDOW);
-		off = 0;
+	if (w->at != page || !w->len) {
+		w->at = page;
+		w->len = elf_file_read(s->file, page, w->bytes, sizeof(w->bytes));
 	}
-	return s->window_len && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&s->decoder, s->window + off,
-				s->window_len - off, &ret->i, ret->op));
+	size_t off = pc - page;
+	return off < w->len && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&s->decoder, w->bytes + off, w->len - off,
+								   &ret->i, ret->op));
 }
 
 static bool is_reg64(const ZydisDecodedOperand *op)
@@ -111,9 +119,10 @@ static bool same(const struct value *a, const struct value *b)
 
 static struct value plus(struct value v, int64_t n)
 {
-	if (v.kind != REGISTER || n > INT_MAX || n < INT_MIN || v.off > INT_MAX || v.off < INT_MIN)
+	if (v.kind != REGISTER || n > OFFSET_MAX || n < -OFFSET_MAX || v.off > OFFSET_MAX ||
+	    v.off < -OFFSET_MAX)
 		return (struct value){ UNKNOWN, 0, 0 };
-	v.off += n;
+	v.off += (int32_t)n;
 	return v;
 }
 
@@ -172,19 +181,19 @@ static struct value operand_value(const struct state *st, const ZydisDecodedOper
 static bool make_rule(struct value cfa, const struct value at[NSAVED], const bool saved[NSAVED],
 		      struct value base, struct rule *ret)
 {
-	int64_t offset = cfa.off - base.off;
+	int32_t offset = cfa.off - base.off;
 
-	if (cfa.kind != REGISTER || cfa.reg != base.reg || offset > INT_MAX || offset < 8)
+	if (cfa.kind != REGISTER || cfa.reg != base.reg || offset < 8)
 		return false;
 	ret->kind = RULE_CFA;
 	ret->base = base.reg == RSP ? REGS_SP : regs_cpu.fp;
-	ret->offset = (int32_t)offset;
+	ret->offset = offset;
 	ret->mask = 1u << REGS_RA;
 	ret->saved[REGS_RA] = -1;
 	for (int i = 0; i < NSAVED; i++) {
 		if (!saved[i])
 			continue;
-		int64_t n = at[i].off - cfa.off;
+		int32_t n = at[i].off - cfa.off;
 		if (at[i].reg != cfa.reg || n % 8 || n / 8 < INT16_MIN || n > -16)
 			return false;
 		ret->mask |= (uint16_t)(1u << i);
@@ -216,7 +225,8 @@ static void take(struct search *s, const struct rule *r)
 /*
  * At a return: sp is just below the CFA. Each callee-saved register has its value of the start, which is
  * the caller's, or one loaded from where it was saved. A path on which that isn't so has run past the end
- * of its function.
+ * of its function, and so has one that leads to a CFA which no call can have had: at each of them
+ * sp is a multiple of 16 (psABI 3.2.2), and was so at the call that returns here.
  */
 static void at_return(struct search *s, const struct state *st)
 {
@@ -231,6 +241,8 @@ static void at_return(struct search *s, const struct state *st)
 		if (!saved[i] && !(v->kind == REGISTER && v->reg == i && v->off == 0))
 			return;
 	}
+	if (s->returns && cfa.reg == RSP && cfa.off % 16)
+		return;
 	if (make_rule(cfa, at, saved, (struct value){ REGISTER, cfa.reg, 0 }, &r))
 		take(s, &r);
 }
@@ -261,7 +273,8 @@ static void at_target(struct search *s, const struct state *st)
 	bool by_sp = base.kind == REGISTER && base.reg == RSP;
 	if (!by_sp)	/* realigned, or of variable size: then rbp was set to it before */
 		base = st->reg[RBP];
-	if (base.kind == REGISTER && base.reg == RSP && make_rule(cfa, at, saved, base, &r)) {
+	bool aligned = !by_sp || !s->returns || (cfa.off - base.off) % 16 == 0;
+	if (aligned && base.kind == REGISTER && base.reg == RSP && make_rule(cfa, at, saved, base, &r)) {
 		r.base = by_sp ? REGS_SP : regs_cpu.fp;
 		take(s, &r);
 	} else {
@@ -271,19 +284,33 @@ static void at_target(struct search *s, const struct state *st)
 
 /* ---- one instruction ---- */
 
+static void copy_state(struct state *to, const struct state *from)
+{
+	memcpy(to, from, offsetof(struct state, stores) + from->nstores * sizeof(from->stores[0]));
+}
+
+/* Where pc is in the table, or belongs. */
+static uint64_t *seen_slot(struct search *s, uint64_t pc)
+{
+	size_t i = (size_t)(pc * 0x9e3779b97f4a7c15ull >> 32) % SEEN_SIZE;
+
+	while (s->seen[i] && s->seen[i] != pc)
+		i = (i + 1) % SEEN_SIZE;
+	return &s->seen[i];
+}
+
 static void push_path(struct search *s, const struct state *st, uint64_t pc)
 {
-	for (size_t i = 0; i < s->nseen; i++)
-		if (s->seen[i] == pc)
-			return;
+	if (!pc || *seen_slot(s, pc))
+		return;
 	if (s->npaths == PATHS_MAX) {
 		s->failed = true;
 		return;
 	}
-	s->paths[s->npaths] = *st;
-	s->paths[s->npaths].pc = pc;
-	s->paths[s->npaths++].returned = false;
-	s->paths[s->npaths - 1].handed_on = false;
+	struct state *to = &s->paths[s->npaths++];
+	copy_state(to, st);
+	to->pc = pc;
+	to->returned = to->handed_on = false;
 }
 
 /* A direct call or jump's destination, 0: none. */
@@ -486,32 +513,30 @@ static bool step(struct search *s, struct state *st)
 /* `returned`: a call has just done so. */
 static void run(struct search *s, uint64_t from, bool returned)
 {
-	struct state first = { .pc = from };
+	struct state first;
 	size_t steps = 0;
 
+	memset(&first, 0, offsetof(struct state, stores));
 	s->found = s->failed = s->root = false;
-	s->npaths = s->nseen = 0;
+	s->npaths = 0;
+	memset(s->seen, 0, SEEN_SIZE * sizeof(*s->seen));
 	for (uint8_t i = 0; i < NREGS; i++)
 		first.reg[i] = (struct value){ REGISTER, i, 0 };
 	push_path(s, &first, from);
 	s->paths[0].returned = returned;
-	while (s->npaths && !s->failed) {
-		struct state st = s->paths[--s->npaths];
+	while (s->npaths && !s->failed && !(s->found && steps > STEPS_AGREED)) {
+		struct state st;
+		copy_state(&st, &s->paths[--s->npaths]);
 		for (bool more = true; more && !s->failed;) {
-			bool seen = false;
 			if (s->target && st.pc == s->target) {
 				at_target(s, &st);
 				break;
 			}
-			for (size_t i = 0; i < s->nseen && !seen; i++)
-				seen = s->seen[i] == st.pc;
-			if (seen || (s->target && (st.pc < s->start || st.pc >= s->end)))
+			uint64_t *seen = seen_slot(s, st.pc);
+			if (*seen || (s->target && (st.pc < s->start || st.pc >= s->end)))
 				break;
-			if (++steps > STEPS_MAX) {
-				s->failed = true;
-				break;
-			}
-			s->seen[s->nseen++] = st.pc;
+			*seen = st.pc;
+			s->failed = ++steps >= STEPS_MAX;
 			more = step(s, &st);
 		}
 	}
@@ -554,12 +579,13 @@ static bool exit_before(struct search *s, uint64_t vaddr)
 bool code_rule(struct elf_file *file, uint64_t vaddr, struct rule *r)
 {
 	CLEANUP_FREE struct search *s = xcalloc(1, sizeof(*s));
-	CLEANUP_FREE struct state *paths = xcalloc(PATHS_MAX, sizeof(*paths));
-	CLEANUP_FREE uint64_t *seen = xcalloc(STEPS_MAX, sizeof(*seen));
+	CLEANUP_FREE struct state *paths = xmalloc(PATHS_MAX * sizeof(*paths));
+	CLEANUP_FREE uint64_t *seen = xcalloc(SEEN_SIZE, sizeof(*seen));
 	bool returns = call_before(file, vaddr + 1);
 	uint64_t from = returns ? vaddr + 1 : vaddr, size = 0;
 
 	s->file = file;
+	s->returns = returns;
 	s->paths = paths;
 	s->seen = seen;
 	ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
