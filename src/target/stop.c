@@ -152,6 +152,9 @@ static bool is_socket(const struct target *t, pid_t tid, int fd)
  * Some system calls fail with EINTR because of our stop: they are made again, so that the program
  * doesn't see it. Their time-out begins anew. A signal that is handled before the thread goes on is a
  * reason of its own: the kernel sees to that.
+ *
+ * Sleeps with a time-out are restarted by restart_syscall(2), which many a seccomp filter has not
+ * heard of, and kills for: under one they, too, begin anew.
  */
 static void hide_interruption(struct target *t, const struct thread *th)
 {
@@ -161,6 +164,10 @@ static void hide_interruption(struct target *t, const struct thread *th)
 	enum cpu_retry retry = err ? CPU_RETRY_NEVER : cpu_may_retry(&regs, &fd);
 
 	if (retry == CPU_RETRY || (retry == CPU_RETRY_SOCKET && is_socket(t, th->tid, fd))) {
+		cpu_retry_syscall(&regs);
+		err = cpu_regs_set(th->tid, &regs);
+	} else if (!err && t->filtered && cpu_has_restart(&regs) &&
+		   target_thread_has_seccomp(t, th->tid)) {
 		cpu_retry_syscall(&regs);
 		err = cpu_regs_set(th->tid, &regs);
 	}
@@ -425,6 +432,8 @@ struct err *target_stop(struct target *t)
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
 		return target_gone(t);
+	if (!t->filtered)
+		target_has_seccomp(t, t->filter_look ? 4 : SIZE_MAX);
 	target_raise_priority(t);
 	t->stop_began = target_now();
 	for (size_t i = 0; i < t->nthreads; i++) {
