@@ -27,8 +27,11 @@
 #include "target/impl.h"
 #include "target/proc.h"
 
-/* A thread in an uninterruptible wait (a disk, vfork) can't stop: how long to hope, seconds. */
+/* A thread in an uninterruptible wait (a disk, vfork) can't stop. How long to hope, seconds: in all, and at a
+ * time, as all others stand still meanwhile; then these run for a while. */
 #define STOP_PATIENCE 3.0
+#define WAIT_PATIENCE 0.02
+#define RUN_BETWEEN 0.05
 
 double target_now(void)
 {
@@ -240,12 +243,17 @@ static struct err *ended_error(const struct target *t)
 	return target_gone(t);
 }
 
-/* A first thread that has left is a zombie for as long as the others go on: it never stops. */
-static bool has_left(struct target *t, pid_t tid)
+static char thread_state(const struct target *t, pid_t tid)
 {
 	struct proc_stat stat;
 
-	return tid == t->pid && proc_stat(t->pid, tid, &stat) && stat.state == 'Z';
+	return proc_stat(t->pid, tid, &stat) ? stat.state : 'X';
+}
+
+static struct err *cant_stop(const struct target *t, pid_t tid)
+{
+	return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be stopped now (a disk, "
+		       "or a vfork): try again", tid, t->pid);
 }
 
 /*
@@ -255,7 +263,7 @@ static bool has_left(struct target *t, pid_t tid)
  */
 static struct err *wait_all(struct target *t, double deadline)
 {
-	double nap = 20e-6;
+	double nap = 20e-6, began = target_now();
 
 	for (size_t i = 0; i < t->nthreads;) {
 		pid_t tid = t->threads[i].tid;
@@ -269,6 +277,7 @@ static struct err *wait_all(struct target *t, double deadline)
 		if (result == WAIT_STOPPED) {
 			i++;
 			nap = 20e-6;
+			began = target_now();
 			continue;
 		}
 		if (result == WAIT_DEAD) {
@@ -276,13 +285,15 @@ static struct err *wait_all(struct target *t, double deadline)
 			i = 0;	/* the list may have changed in other ways, too */
 			continue;
 		}
-		if (nap > 100e-6 && has_left(t, tid)) {
+		char state = nap > 100e-6 ? thread_state(t, tid) : '?';
+		/* A first thread that has left stays a zombie while the others go on: it never stops. */
+		if (state == 'Z' && tid == t->pid) {
 			i++;
 			continue;
 		}
-		if (target_now() > deadline)
-			return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be "
-				       "stopped now (a disk, or a vfork): try again", tid, t->pid);
+		double now = target_now();
+		if (now > deadline || (state == 'D' && now - began > WAIT_PATIENCE))
+			return cant_stop(t, tid);
 		target_sleep(nap);
 		if (nap < 1e-3)
 			nap *= 1.4;
@@ -422,6 +433,22 @@ static void release_all(struct target *t)
 
 /* ---- public ---- */
 
+static struct err *stop_once(struct target *t)
+{
+	target_raise_priority(t);
+	t->stop_began = target_now();
+	for (size_t i = 0; i < t->nthreads; i++) {
+		if (t->threads[i].watched)
+			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
+	}
+	struct err *err = stop_new_threads(t);
+	if (err)
+		release_all(t);
+	else
+		t->stopped = true;
+	return err;
+}
+
 struct err *target_stop(struct target *t)
 {
 	struct proc_stat stat;
@@ -434,19 +461,20 @@ struct err *target_stop(struct target *t)
 		return target_gone(t);
 	if (!t->filtered)
 		target_has_seccomp(t, t->filter_look ? 4 : SIZE_MAX);
-	target_raise_priority(t);
-	t->stop_began = target_now();
-	for (size_t i = 0; i < t->nthreads; i++) {
-		if (t->threads[i].watched)
-			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
+	double deadline = target_now() + STOP_PATIENCE;
+	for (;;) {
+		struct err *err = stop_once(t);
+		if (!err)
+			return NULL;
+		if (err->code != ERR_BUSY || ending(t) || target_now() > deadline)
+			return err;
+		err_free(err);
+		/* those that come out of their wait stop now, and are let go */
+		for (double until = target_now() + RUN_BETWEEN; target_now() < until;) {
+			target_let_go(t);
+			target_sleep(0.001);
+		}
 	}
-	struct err *err = stop_new_threads(t);
-	if (err) {
-		release_all(t);
-		return err;
-	}
-	t->stopped = true;
-	return NULL;
 }
 
 struct err *target_resume(struct target *t)
