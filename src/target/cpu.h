@@ -59,7 +59,8 @@ bool cpu_restarts(const struct cpu_regs *regs);
  * signal(7), "Interruption of system calls ... by stop signals": some system calls fail with
  * EINTR when their thread is merely stopped. cpu_may_retry: are regs at such a failure? The last
  * kind only if descriptor *ret_fd is a socket. cpu_retry_syscall turns it into one that the
- * kernel restarts unless a signal is handled first; only in a PTRACE_EVENT_STOP.
+ * kernel restarts from its beginning unless a signal is handled first; only in a
+ * PTRACE_EVENT_STOP. It also does that to one that would be restarted by restart_syscall(2).
  */
 enum cpu_retry {
 	CPU_RETRY_NEVER,

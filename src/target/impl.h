@@ -84,7 +84,8 @@ struct target {
 	bool no_direct;			/* a test may pretend that no direct one is there */
 	pid_t caller;			/* thread for remote calls, 0: not chosen */
 	uint64_t caller_lo;		/* lowest byte of its stack's mapping */
-	pid_t filter_look;		/* thread last looked at for a seccomp filter */
+	pid_t filter_look;		/* thread last looked at for a seccomp filter, 0: none yet */
+	bool filtered;			/* some thread was seen to have one */
 	pid_t restarts;			/* the caller, if a system call of its own is to be restarted; or 0 */
 	struct cpu_regs restart_regs;	/* what it had then, */
 	struct cpu_regs restart_safe;	/* and has since the first remote call */
@@ -153,6 +154,9 @@ void target_family_leave(struct target *t);
 
 /* launch.c: from PTRACE_EVENT_EXEC to where no constructor has run; the first thread is stopped. */
 struct err *target_run_to_start(struct target *t);
+
+/* remote.c */
+bool target_thread_has_seccomp(struct target *t, pid_t tid);
 
 /* mem.c */
 struct err *target_open_mem(struct target *t);

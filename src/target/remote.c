@@ -157,11 +157,13 @@ static bool match_stacks(void *ctx, const struct mapping *m)
 	return s->next < s->n;
 }
 
-static bool has_seccomp(struct target *t, pid_t tid)
+bool target_thread_has_seccomp(struct target *t, pid_t tid)
 {
 	struct proc_status status;
+	bool has = proc_status(t->pid, tid, &status) && status.seccomp != 0;
 
-	return proc_status(t->pid, tid, &status) && status.seccomp != 0;
+	t->filtered |= has;
+	return has;
 }
 
 bool target_has_seccomp(struct target *t, size_t looks)
@@ -169,13 +171,13 @@ bool target_has_seccomp(struct target *t, size_t looks)
 	CLEANUP_FREE pid_t *tids = NULL;
 	size_t n = proc_tasks(t->pid, &tids), from = 0;
 
-	if (n && has_seccomp(t, tids[0]))
+	if (n && target_thread_has_seccomp(t, tids[0]))
 		return true;
 	while (from < n && tids[from] <= t->filter_look)
 		from++;
 	for (size_t i = 0; i < n && i < looks; i++) {
 		t->filter_look = tids[(from + i) % n];
-		if (has_seccomp(t, t->filter_look))
+		if (target_thread_has_seccomp(t, t->filter_look))
 			return true;
 	}
 	return false;

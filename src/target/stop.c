@@ -27,8 +27,11 @@
 #include "target/impl.h"
 #include "target/proc.h"
 
-/* A thread in an uninterruptible wait (a disk, vfork) can't stop: how long to hope, seconds. */
+/* A thread in an uninterruptible wait (a disk, vfork) can't stop. How long to hope, seconds: in all, and at a
+ * time, as all others stand still meanwhile; then these run for a while. */
 #define STOP_PATIENCE 3.0
+#define WAIT_PATIENCE 0.02
+#define RUN_BETWEEN 0.05
 
 double target_now(void)
 {
@@ -166,6 +169,9 @@ static bool is_socket(const struct target *t, pid_t tid, int fd)
  * Some system calls fail with EINTR because of our stop: they are made again, so that the program
  * doesn't see it. Their time-out begins anew. A signal that is handled before the thread goes on is a
  * reason of its own: the kernel sees to that.
+ *
+ * Sleeps with a time-out are restarted by restart_syscall(2), which many a seccomp filter has not
+ * heard of, and kills for: under one they, too, begin anew.
  */
 static void hide_interruption(struct target *t, const struct thread *th)
 {
@@ -175,6 +181,10 @@ static void hide_interruption(struct target *t, const struct thread *th)
 	enum cpu_retry retry = err ? CPU_RETRY_NEVER : cpu_may_retry(&regs, &fd);
 
 	if (retry == CPU_RETRY || (retry == CPU_RETRY_SOCKET && is_socket(t, th->tid, fd))) {
+		cpu_retry_syscall(&regs);
+		err = cpu_regs_set(th->tid, &regs);
+	} else if (!err && t->filtered && cpu_has_restart(&regs) &&
+		   target_thread_has_seccomp(t, th->tid)) {
 		cpu_retry_syscall(&regs);
 		err = cpu_regs_set(th->tid, &regs);
 	}
@@ -251,12 +261,17 @@ static struct err *ended_error(const struct target *t)
 	return target_gone(t);
 }
 
-/* A first thread that has left is a zombie for as long as the others go on: it never stops. */
-static bool has_left(struct target *t, pid_t tid)
+static char thread_state(const struct target *t, pid_t tid)
 {
 	struct proc_stat stat;
 
-	return tid == t->pid && proc_stat(t->pid, tid, &stat) && stat.state == 'Z';
+	return proc_stat(t->pid, tid, &stat) ? stat.state : 'X';
+}
+
+static struct err *cant_stop(const struct target *t, pid_t tid)
+{
+	return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be stopped now (a disk, "
+		       "or a vfork): try again", tid, t->pid);
 }
 
 /*
@@ -266,7 +281,7 @@ static bool has_left(struct target *t, pid_t tid)
  */
 static struct err *wait_all(struct target *t, double deadline)
 {
-	double nap = 20e-6;
+	double nap = 20e-6, began = target_now();
 
 	for (size_t i = 0; i < t->nthreads;) {
 		pid_t tid = t->threads[i].tid;
@@ -280,6 +295,7 @@ static struct err *wait_all(struct target *t, double deadline)
 		if (result == WAIT_STOPPED) {
 			i++;
 			nap = 20e-6;
+			began = target_now();
 			continue;
 		}
 		if (result == WAIT_DEAD) {
@@ -287,15 +303,17 @@ static struct err *wait_all(struct target *t, double deadline)
 			i = 0;	/* the list may have changed in other ways, too */
 			continue;
 		}
-		if (nap > 100e-6 && has_left(t, tid)) {
+		char state = nap > 100e-6 ? thread_state(t, tid) : '?';
+		/* A first thread that has left stays a zombie while the others go on: it never stops. */
+		if (state == 'Z' && tid == t->pid) {
 			i++;
 			continue;
 		}
 		if (t->family)
 			target_let_sharers_run(t->family);
-		if (target_now() > deadline)
-			return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be "
-				       "stopped now (a disk, or a vfork): try again", tid, t->pid);
+		double now = target_now();
+		if (now > deadline || (state == 'D' && now - began > WAIT_PATIENCE))
+			return cant_stop(t, tid);
 		target_sleep(nap);
 		if (nap < 1e-3)
 			nap *= 1.4;
@@ -438,6 +456,22 @@ static void release_all(struct target *t)
 
 /* ---- public ---- */
 
+static struct err *stop_once(struct target *t)
+{
+	target_raise_priority(t);
+	t->stop_began = target_now();
+	for (size_t i = 0; i < t->nthreads; i++) {
+		if (t->threads[i].watched)
+			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
+	}
+	struct err *err = stop_new_threads(t);
+	if (err)
+		release_all(t);
+	else
+		t->stopped = true;
+	return err;
+}
+
 struct err *target_stop(struct target *t)
 {
 	struct proc_stat stat;
@@ -448,19 +482,22 @@ struct err *target_stop(struct target *t)
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
 		return target_gone(t);
-	target_raise_priority(t);
-	t->stop_began = target_now();
-	for (size_t i = 0; i < t->nthreads; i++) {
-		if (t->threads[i].watched)
-			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
+	if (!t->filtered)
+		target_has_seccomp(t, t->filter_look ? 4 : SIZE_MAX);
+	double deadline = target_now() + STOP_PATIENCE;
+	for (;;) {
+		struct err *err = stop_once(t);
+		if (!err)
+			return NULL;
+		if (err->code != ERR_BUSY || ending(t) || target_now() > deadline)
+			return err;
+		err_free(err);
+		/* those that come out of their wait stop now, and are let go */
+		for (double until = target_now() + RUN_BETWEEN; target_now() < until;) {
+			target_let_go(t);
+			target_sleep(0.001);
+		}
 	}
-	struct err *err = stop_new_threads(t);
-	if (err) {
-		release_all(t);
-		return err;
-	}
-	t->stopped = true;
-	return NULL;
 }
 
 struct err *target_resume(struct target *t)
