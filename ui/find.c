@@ -1,9 +1,10 @@
 /* Searching for a pattern: which rows match, and going from one to the next. For every screen. */
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "ui/screen.h"
 
 static bool matches(const struct find *f, const char *text)
@@ -13,7 +14,7 @@ static bool matches(const struct find *f, const char *text)
 	/* most patterns are plain words, and those are found 20 times faster */
 	if (f->literal)
 		return f->icase ? strcasestr(text, f->pattern) : strstr(text, f->pattern);
-	return !regexec(&f->re, text, 0, NULL, 0);
+	return pattern_matches(&f->re, text);
 }
 
 bool ui_find_matches(const struct ui *ui, const char *function, const char *file, const char *module)
@@ -59,11 +60,10 @@ bool ui_set_find(struct ui *ui, const char *pattern, bool exact)
 		return true;
 	}
 	if (!exact) {
-		int rc = regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB | (has_capital(pattern) ? 0 : REG_ICASE));
-		if (rc) {
-			char text[128];
-			regerror(rc, &re, text, sizeof(text));
-			ui_message(ui, true, "%s: %s", pattern, text);
+		struct err *err = pattern_compile(pattern, !has_capital(pattern), &re);
+		if (err) {
+			ui_message(ui, true, "%s: %s", pattern, err->text);
+			err_free(err);
 			return false;
 		}
 	}

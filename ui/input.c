@@ -1,8 +1,19 @@
 /* Who gets a key or a click: the box over the screen, the program's terminal, the line at the bottom, or an action. */
-#include <regex.h>
-
+#include "base/err.h"
+#include "base/pattern.h"
 #include "ui/modal.h"
 #include "ui/output.h"
+
+static bool is_pattern(const char *text)
+{
+	regex_t re;
+	struct err *err = pattern_compile(text, false, &re);
+
+	if (!err)
+		regfree(&re);
+	err_free(err);
+	return !err;
+}
 
 static void prompt_input(struct ui *ui, uint32_t key)
 {
@@ -15,10 +26,7 @@ static void prompt_input(struct ui *ui, uint32_t key)
 			ui_set_find(ui, NULL, false);
 		} else if (result != PROMPT_SAME) {
 			/* half a pattern is often none: wait for the rest without a word */
-			regex_t re;
-			if (result == PROMPT_DONE || !regcomp(&re, text, REG_EXTENDED | REG_NOSUB)) {
-				if (result != PROMPT_DONE)
-					regfree(&re);
+			if (result == PROMPT_DONE || is_pattern(text)) {
 				if (ui_set_find(ui, text, false))
 					ui_find_step(ui, 0);
 			}

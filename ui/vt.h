@@ -21,7 +21,7 @@
 
 struct vt;
 
-/* `cols`: the program's terminal width; `max_bytes`: memory of the scrollback, the oldest rows go first. */
+/* `cols`: the program's terminal width, taken as 2 at least; `max_bytes`: memory of the scrollback, the oldest rows go first. */
 struct vt *vt_create(size_t cols, size_t max_bytes);
 void vt_destroy(struct vt *vt);		/* accepts NULL */
 

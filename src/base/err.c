@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
+/* Paths, patterns, names out of files: what they put into a text is made harmless here, once for all. */
 static struct err *err_make(enum err_code code, int errnum, char *text)
 {
 	struct err *err = xcalloc(1, sizeof(*err));
 
+	text_sanitize(text);
 	err->code = code;
 	err->errnum = errnum;
 	err->text = text;
@@ -67,6 +70,7 @@ struct err *err_prefix(struct err *err, const char *fmt, ...)
 	char *text = xasprintf("%s: %s", what, err->text);
 	free(what);
 	free(err->text);
+	text_sanitize(text);
 	err->text = text;
 	return err;
 }

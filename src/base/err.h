@@ -27,7 +27,7 @@ enum err_code {
 struct err {
 	enum err_code code;
 	int errnum;	/* errno at the time, 0 if none */
-	char *text;	/* one line, no newline, printable */
+	char *text;	/* one line, sanitised (text.h), whatever was put into it */
 };
 
 /* A new error with printf-style text. Never fails, never returns NULL. */

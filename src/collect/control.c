@@ -63,6 +63,11 @@ void control_decide(struct control *c, const struct control_counts *now, double 
 			err_free(probe->ops->set_rate(probe, target, c->rate));
 		return;
 	}
+	/* The agent goes no further than 1M, but the word lies where the program can write to it. */
+	if (agent_rate > RATE_MAX && agent_rate != c->rate) {
+		err_free(probe->ops->set_rate(probe, target, c->rate));
+		agent_rate = c->rate;
+	}
 	if (agent_rate && agent_rate != c->rate) {
 		rate_follow(&c->decide, agent_rate);
 		c->rate = agent_rate;

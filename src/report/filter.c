@@ -7,10 +7,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "report/internal.h"
-
-/* Bytes of a name that are matched: hostile symbols are long and regexec isn't quick. */
-#define INPUT_MAX 8192
 
 void filter_deinit(struct filter *filter)
 {
@@ -44,13 +42,9 @@ struct err *report_set_filter(struct report *r, const char *pattern)
 		pattern++;
 	}
 	if (pattern && *pattern) {
-		int flags = REG_EXTENDED | REG_NOSUB | (has_capitals(pattern) ? 0 : REG_ICASE);
-		int code = regcomp(&filter.regex, pattern, flags);
-		if (code) {
-			char why[256];
-			regerror(code, &filter.regex, why, sizeof(why));
-			return err_new(ERR_BAD_INPUT, "filter '%s': %s", pattern, why);
-		}
+		struct err *err = pattern_compile(pattern, !has_capitals(pattern), &filter.regex);
+		if (err)
+			return err_prefix(err, "filter '%s'", pattern);
 		filter.pattern = xstrdup(pattern);
 		filter.text = xstrdup(text);
 	}
@@ -66,14 +60,7 @@ struct err *report_set_filter(struct report *r, const char *pattern)
 
 static bool text_matches(const struct report *r, const char *text)
 {
-	if (!text || !*text)
-		return false;
-	if (strnlen(text, INPUT_MAX) < INPUT_MAX)
-		return !regexec(&r->filter.regex, text, 0, NULL, 0);
-	char *cut = xstrndup(text, INPUT_MAX);
-	bool ret = !regexec(&r->filter.regex, cut, 0, NULL, 0);
-	free(cut);
-	return ret;
+	return text && *text && pattern_matches(&r->filter.regex, text);
 }
 
 static bool frame_matches(struct report *r, uint32_t node)

@@ -13,9 +13,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/pattern.h"
 #include "report/short.h"
-
-#define REGEX_INPUT_MAX 4096	/* bytes of a name a user's rule sees */
 
 static const char *const rules[] = {
 	/* C library */
@@ -136,13 +135,10 @@ void wrappers_destroy(struct wrappers *wrappers)
 struct err *wrappers_add(struct wrappers *wrappers, const char *regex)
 {
 	regex_t compiled;
-	int code = regcomp(&compiled, regex, REG_EXTENDED | REG_NOSUB);
+	struct err *err = pattern_compile(regex, false, &compiled);
 
-	if (code) {
-		char text[256];
-		regerror(code, &compiled, text, sizeof(text));
-		return err_new(ERR_BAD_INPUT, "wrapper rule '%s': %s", regex, text);
-	}
+	if (err)
+		return err_prefix(err, "wrapper rule '%s'", regex);
 	VEC_GROW(wrappers->user, wrappers->nuser, wrappers->cap);
 	wrappers->user[wrappers->nuser++] = compiled;
 	return NULL;
@@ -169,12 +165,8 @@ bool wrappers_match(const struct wrappers *wrappers, const char *function)
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i][0] == skeleton[0] && rule_matches(rules[i], skeleton, len))
 			return true;
-	if (!wrappers->nuser)
-		return false;
-	char *text = xstrndup(function, REGEX_INPUT_MAX);
-	bool matches = false;
-	for (size_t i = 0; i < wrappers->nuser && !matches; i++)
-		matches = !regexec(&wrappers->user[i], text, 0, NULL, 0);
-	free(text);
-	return matches;
+	for (size_t i = 0; i < wrappers->nuser; i++)
+		if (pattern_matches(&wrappers->user[i], function))
+			return true;
+	return false;
 }

@@ -73,9 +73,12 @@ uint64_t maps_find_gap(const struct mapping *maps, size_t n, const struct gap_qu
 		}
 		if (i == n || maps[i].end >= q->max_addr)
 			break;
-		from = maps[i].end + q->page;
+		/* never back: of the kernel's mappings none overlaps another, but nobody else need know that */
+		uint64_t next = maps[i].end + q->page;
 		if (strcmp(maps[i].path, "[heap]") == 0)
-			from += q->heap_room;
+			next += q->heap_room;
+		if (next > from)
+			from = next;
 	}
 	return s.best;
 }

@@ -8,6 +8,9 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/pattern.h"
 #include "base/text.h"
 
 static void check_sanitize(const char *in, const char *want)
@@ -114,6 +117,48 @@ static void numbers(void **state)
 	assert_string_equal(text_clock(b, -5), "0:00");
 }
 
+/* What glibc would die of is refused, and nothing that people type. */
+static void patterns(void **state)
+{
+	(void)state;
+	static const char *const fine[] = {
+		"", "Vec<int>", "a|b|(c.*d)+$", "[^](){255}{255}{255}]x", "[[:alpha:](]{2,40}", "\\{9\\}", "x{0,255}",
+		"(((((((((((((((((((((((((((((x)))))))))))))))))))))))))))))", "^std::(map|set)<[^>]*>::", "x{30,}{200}",
+	};
+	static const char *const bad[] = {
+		"x{255}{255}", "(x{1,255}){1,255}", "((x+y{90}){90}){2}", "x{99999999999999999999}", "(a)\\1", "x++++++++++++++++",
+		"((((((((((((((((((((((((((((((((x))))))))))))))))))))))))))))))))", "[", "(x", "x{", "x{5,}{9000}",
+	};
+	CLEANUP_FREE char *lengthy = xcalloc(1, PATTERN_MAX_LEN + 2);
+	memset(lengthy, 'x', PATTERN_MAX_LEN + 1);
+	regex_t re;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++) {
+		struct err *err = pattern_compile(fine[i], true, &re);
+		if (err)
+			fail_msg("%s: %s", fine[i], err->text);
+		regfree(&re);
+	}
+	for (size_t i = 0; i <= ARRAY_SIZE(bad); i++) {
+		struct err *err = pattern_compile(i < ARRAY_SIZE(bad) ? bad[i] : lengthy, false, &re);
+		if (!err)
+			fail_msg("%s is taken", bad[i]);
+		assert_int_equal(err->code, ERR_BAD_INPUT);
+		err_free(err);
+	}
+	assert_null(pattern_compile("xy$", false, &re));
+	assert_true(pattern_matches(&re, "abxy"));
+	assert_false(pattern_matches(&re, "abxyz"));
+	regfree(&re);
+	/* an end that isn't looked at isn't an end */
+	CLEANUP_FREE char *name = xmalloc(PATTERN_MAX_INPUT + 3);
+	memset(name, 'x', PATTERN_MAX_INPUT);
+	memcpy(name + PATTERN_MAX_INPUT, "zz", 3);
+	assert_null(pattern_compile("z", false, &re));
+	assert_false(pattern_matches(&re, name));
+	regfree(&re);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +167,7 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(times),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(patterns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
