@@ -36,7 +36,7 @@ agent_island:
 	.long	entry_framed - agent_island	/* ALLOC */
 	.long	entry_framed - agent_island	/* REALLOC */
 	.long	entry_release - agent_island	/* RELEASE */
-	.long	0
+	.long	entry_framed - agent_island	/* RANGE */
 	.quad	0			/* rules */
 	.quad	0			/* tags */
 	.size	agent_island, . - agent_island

@@ -23,6 +23,7 @@ struct collect_config {
 	struct launch_spec launch;	/* copied except argv, which must outlive the collector */
 	uint64_t rate;			/* with auto_rate: where to begin */
 	bool auto_rate, exact;
+	bool mmap;			/* mappings count, too */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */

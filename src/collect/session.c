@@ -344,6 +344,7 @@ static struct probe *make_probe(const struct session *s)
 	return probe_agent_create(&(struct probe_config){
 		.rate = s->control.rate,
 		.exact = s->config.exact,
+		.mmap = s->config.mmap,
 		/* Many programs do most of their allocating when they start, and short ones nothing
 		 * else: those moments are recorded whole, at the price of some waiting. With the auto
 		 * rate a running process is never made to wait. */

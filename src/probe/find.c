@@ -66,6 +66,22 @@ static bool is_alias(const struct elf_func *funcs, const struct entry *const *fo
 	return false;
 }
 
+/*
+ * What a library calls of its own functions isn't the program's doing: the stacks of threads, say. In a static
+ * program the two can't be told apart.
+ */
+static void note_module(const struct text *x, uint64_t addr, struct wire_hook *call)
+{
+	uint64_t lo = addr, hi = addr;
+
+	for (size_t i = 0; i < x->nranges && !x->is_main; i++) {
+		lo = x->ranges[i].start < lo ? x->ranges[i].start : lo;
+		hi = x->ranges[i].end > hi ? x->ranges[i].end : hi;
+	}
+	call->args.bytes = (uint32_t)(addr - lo < UINT32_MAX ? addr - lo : UINT32_MAX);
+	call->above = (uint32_t)(hi - addr < UINT32_MAX ? hi - addr : UINT32_MAX);
+}
+
 /* One function: plan a hook, or note why not. */
 static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
 		     const struct entry *e)
@@ -78,6 +94,13 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 	struct site s = { .hook = (size_t)(h - a->probe.hooks), .text = text, .entry = e, .size = f->size,
 			  .call = { .kind = e->kind, .args = e->args } };
 
+	if (e->kind == WIRE_HOOK_RANGE)
+		note_module(x, h->addr, &s.call);
+	/* it would leave no mark, by which mappings that it makes are known as its own */
+	else if (a->config.mmap && e->kind == WIRE_HOOK_MALLOC)
+		s.call.kind = WIRE_HOOK_ALLOC;
+	else if (a->config.mmap && e->kind == WIRE_HOOK_NEW)
+		s.call.kind = WIRE_HOOK_NEW_OUTER;
 	if (len < HOOK_PATCH) {
 		snprintf(h->reason, sizeof(h->reason), "its code isn't in the file");
 		return;
@@ -230,7 +253,7 @@ static bool look_through(struct agent *a, const struct module *m, struct candida
 	ret->text = a->ntexts;
 	VEC_GROW(a->texts, a->ntexts, a->texts_cap);
 	a->texts[a->ntexts++] = (struct text){ .module = m->id, .file = elf_file_ref(m->file),
-		.bias = m->bias, .dev = m->dev, .inode = m->inode };
+		.bias = m->bias, .dev = m->dev, .inode = m->inode, .is_main = m->is_main };
 	return true;
 }
 

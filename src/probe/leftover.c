@@ -136,7 +136,7 @@ static struct err *restore_module(const struct found *f, const struct module *m,
 
 static struct err *restore_text(const struct found *f, const struct modules *mods, size_t *count)
 {
-	struct entries *entries = entries_create();
+	struct entries *entries = entries_create(true);
 	size_t nnames;
 	const char *const *names = entries_names(entries, &nnames);
 	struct err *err = NULL;
