@@ -71,6 +71,12 @@ size_t elf_file_find_functions(struct elf_file *file, const char *const *names, 
 uint64_t elf_file_find_symbol(struct elf_file *file, const char *name);
 
 /*
+ * Name of the symbol whose address the dynamic linker writes to vaddr (a slot of the GOT), by the
+ * relocations against .dynsym; NULL if there is none. Lives as long as the file.
+ */
+const char *elf_file_import_at(struct elf_file *file, uint64_t vaddr);
+
+/*
  * The function that contains vaddr, by symbol tables (the largest start <= vaddr whose size
  * covers it, or whose size is 0 and no other starts between). Separate debug files count too
  * (build-id under /usr/lib/debug/.build-id, .gnu_debuglink). False if none.

@@ -290,3 +290,36 @@ uint64_t elf_file_find_symbol(struct elf_file *file, const char *name)
 	uint64_t vaddr = find_value(&file->dynsym, name);
 	return vaddr ? vaddr : find_value(&file->symtab, name);
 }
+
+static const char *import_in(const struct elf_file *file, const Elf_Data *data, uint64_t vaddr)
+{
+	const Elf64_Rela *rela = data->d_buf;
+
+	for (size_t i = 0; i < data->d_size / sizeof(*rela); i++) {
+		uint64_t sym = ELF64_R_SYM(rela[i].r_info);
+
+		if (rela[i].r_offset == vaddr && sym && sym < file->dynsym.n)
+			return elf_symtab_name(&file->dynsym, file->dynsym.syms[sym].st_name);
+	}
+	return NULL;
+}
+
+const char *elf_file_import_at(struct elf_file *file, uint64_t vaddr)
+{
+	const char *ret = NULL;
+	Elf_Scn *scn = NULL;
+
+	elf_file_read_tabs(file);
+	elf_file_lock(file);
+	for (int i = 0; !ret && i < 65536 && (scn = elf_nextscn(file->elf, scn)); i++) {
+		const Elf64_Shdr *sh = elf64_getshdr(scn);
+		if (!sh || sh->sh_type != SHT_RELA || !(sh->sh_flags & SHF_ALLOC) ||
+		    sh->sh_entsize != sizeof(Elf64_Rela))
+			continue;
+		const Elf_Data *data = elf_getdata(scn, NULL);
+		if (data && data->d_buf)
+			ret = import_in(file, data, vaddr);
+	}
+	elf_file_unlock(file);
+	return ret;
+}

@@ -281,6 +281,7 @@ static void destroy(struct probe *p)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);
 	entries_destroy(a->entries);
+	free(a->named_found);
 	free(a->copy);
 	free(a->taught);
 	free(a->texts);

@@ -13,6 +13,7 @@
 
 #define THUNK_CODE sizeof(struct wire_hook)
 #define FUNCTION_MAX (1u << 20)		/* bytes of a function that are looked at */
+#define STRAIGHT_MAX 64u	/* instructions followed */
 
 struct insn {
 	ZydisDecodedInstruction i;
@@ -144,7 +145,7 @@ bool hook_plan(const uint8_t *code, size_t len, uint64_t size, uint64_t addr, st
 	if (off > HOOK_WINDOW || off > len)
 		return refuse(reason, "its first instructions are too long");
 
-	uint64_t body = size ? size : off;
+	uint64_t body = size ? size : HOOK_LOOK;	/* may reach into the next function */
 	if (body > len)
 		body = len;
 	if (body > FUNCTION_MAX)
@@ -203,6 +204,67 @@ bool hook_has_indirect_call(const uint8_t *code, size_t len)
 			return true;
 	}
 	return false;
+}
+
+size_t hook_leaves_for(const uint8_t *code, size_t len, uint64_t addr, uint64_t *out, size_t max)
+{
+	struct insn in;
+	size_t n = 0;
+	int64_t rel;
+
+	for (size_t off = 0; off < len && n < max; off += in.i.length) {
+		if (!decode(code + off, len - off, &in)) {
+			in.i.length = 1;
+			continue;
+		}
+		if (branch_target(&in, &rel) && (uint64_t)((int64_t)off + rel) >= len)
+			out[n++] = addr + off + (uint64_t)rel;
+	}
+	return n;
+}
+
+bool hook_straight(const uint8_t *code, size_t len, uint64_t addr, uint64_t *ret)
+{
+	struct insn in;
+	uint64_t off = 0;
+	int64_t rel;
+
+	for (unsigned n = 0; n < STRAIGHT_MAX && off < len; n++) {
+		if (!decode(code + off, len - off, &in) || in.i.meta.category == ZYDIS_CATEGORY_RET)
+			return false;
+		bool jump = in.i.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+		if (!jump && in.i.meta.category != ZYDIS_CATEGORY_CALL) {
+			off += in.i.length;
+			continue;
+		}
+		if (!branch_target(&in, &rel))
+			return false;
+		off += (uint64_t)rel;
+		if (!jump || off >= len) {
+			*ret = addr + off;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool hook_is_stub(const uint8_t *code, size_t len, uint64_t addr, uint64_t *ret)
+{
+	struct insn in;
+	size_t off = 0;
+
+	if (!decode(code, len, &in))
+		return false;
+	if (in.i.mnemonic == ZYDIS_MNEMONIC_ENDBR64) {
+		off = in.i.length;
+		if (!decode(code + off, len - off, &in))
+			return false;
+	}
+	if (in.i.mnemonic != ZYDIS_MNEMONIC_JMP || in.op[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+	    in.op[0].mem.base != ZYDIS_REGISTER_RIP)
+		return false;
+	*ret = addr + off + in.i.length + (uint64_t)in.i.raw.disp.value;
+	return true;
 }
 
 /* ---- writing ---- */

@@ -19,7 +19,8 @@
 
 #define HOOK_PATCH 5u		/* bytes of the jump at the entry */
 #define HOOK_WINDOW 20u		/* bytes displaced at most */
-#define HOOK_LOOK 64u		/* bytes from the entry on that a decision may depend on */
+#define HOOK_LOOK 192u		/* bytes from the entry on that a decision may depend on: short branches
+				 * back to its first bytes come from no further */
 #define HOOK_THUNK_MAX 128u	/* bytes a thunk takes at most, and the distance between thunks */
 #define HOOK_REASON 96
 
@@ -54,6 +55,19 @@ void hook_scan_text(const uint8_t *text, size_t len, uint64_t text_addr, struct 
 
 /* Does the function call or jump through a register or memory: could it be a wrapper? */
 bool hook_has_indirect_call(const uint8_t *code, size_t len);
+
+/* Where a function at runtime address addr calls or branches to outside itself, directly: at most max,
+ * returns how many. */
+size_t hook_leaves_for(const uint8_t *code, size_t len, uint64_t addr, uint64_t *out, size_t max);
+
+/*
+ * Where the straight path from its entry, no conditional branch taken, first calls or jumps to outside the
+ * function. False: it returns before that, or the way can't be followed.
+ */
+bool hook_straight(const uint8_t *code, size_t len, uint64_t addr, uint64_t *ret);
+
+/* Is that a linkage stub, a jump through a word in memory? *ret: the word's address. */
+bool hook_is_stub(const uint8_t *code, size_t len, uint64_t addr, uint64_t *ret);
 
 /*
  * Write the thunk of a plan into out (HOOK_THUNK_MAX bytes), to run at `at` (16-byte aligned);

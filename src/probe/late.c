@@ -80,7 +80,8 @@ static void keep_texts(struct agent *a, const bool *keep)
 		to_text[i] = keep[i] ? n++ : NONE;
 	n = 0;
 	for (size_t i = 0; i < a->probe.nhooks; i++) {
-		to_hook[i] = NONE;
+		/* what the user named and no module has belongs to none */
+		to_hook[i] = a->probe.hooks[i].module ? NONE : n++;
 		for (size_t k = 0; k < a->ntexts && to_hook[i] == NONE; k++)
 			if (keep[k] && a->texts[k].module == a->probe.hooks[i].module)
 				to_hook[i] = n++;

@@ -21,14 +21,18 @@ struct entries;
 struct entry;
 struct mapping;
 
-/* A function that can be hooked. */
+/* A function to be hooked; after prepare only such as can be. */
 struct site {
 	size_t hook;			/* index in probe.hooks */
 	size_t text;			/* index of its module in texts */
 	const struct entry *entry;	/* what it is */
+	bool named;			/* by the user */
+	bool hookable;			/* else the hook says why not */
+	size_t beneath;			/* index + 1 of the site it calls, which counts instead; 0: none */
+	uint64_t addr;
 	struct wire_hook call;		/* what the agent is told: kind, args, instead */
 	uint64_t size;			/* of the function, bytes, by its symbol; may be 0 */
-	struct hook_plan plan;
+	struct hook_plan plan;		/* if hookable */
 	uint64_t thunk;			/* its place in an island; 0: none yet */
 	uint64_t jump_to;		/* within the thunk */
 	bool patched;
@@ -60,6 +64,7 @@ struct agent {
 	struct probe probe;		/* first */
 	struct probe_config config;
 	struct entries *entries;
+	bool *named_found;		/* those of config.named that a module has */
 	size_t hooks_cap;
 	struct site *sites;
 	size_t nsites, sites_cap;
@@ -129,6 +134,10 @@ struct err *agent_extend(struct probe *p, struct target *t);
 /* Drop the sites whose hook has turned out impossible, and texts without any entry point. */
 void agent_tidy(struct agent *a);
 void agent_free_text(struct text *x);
+
+/* nesting.c */
+/* Of sites that lead to each other, decide which count (site.beneath), and which need a frame. */
+void agent_settle_nesting(struct agent *a);
 
 /* place.c */
 struct err *agent_place(struct probe *p, struct target *t);

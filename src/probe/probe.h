@@ -17,8 +17,9 @@
 #include "wire/wire.h"
 
 struct err;
-struct target;
 struct modules;
+struct named_list;
+struct target;
 
 struct probe_config {
 	uint64_t rate;		/* mean bytes between samples; 0, 1: every call */
@@ -27,6 +28,7 @@ struct probe_config {
 				 * it waits for room, and nothing is lost */
 	uint32_t max_stack;	/* bytes of stack per event; 0: default */
 	bool mmap;		/* mappings the program makes are recorded, too */
+	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 };
 
