@@ -42,6 +42,13 @@ for victim in victim_mmap victim_mmap_static; do
     "$(sites "$tmp/out" site alloc_blocks samples | grep -E 'sysmalloc|site_malloc|mmap_chunk')" '^(site_malloc.*)?$'
 done
 
+# ---- threads that get each other's addresses ----
+run 60 "$VICTIMS/victim_mmap" race
+cp "$tmp/out" "$tmp/victim"
+run 60 "$HEAPTOP" -e --mmap -b -x -v -d 0.5 --io=null "$VICTIMS/victim_mmap" race
+is "threads map and unmap at the same time" "$status" 0
+compare "and every figure is right"
+
 run 60 "$HEAPTOP" -e -b -x -d 0.5 --io=null "$VICTIMS/victim_mmap"
 is "without --mmap no mapping counts" "$(sites "$tmp/out" site | grep -c '^site_[^m]')" 0
 done_testing

@@ -4,7 +4,8 @@
  *
  *	NAME LIVE_BYTES LIVE_BLOCKS ALLOC_BYTES ALLOC_BLOCKS
  *
- * argv[1]: "threads" to have one, whose stack isn't the program's mapping.
+ * argv[1]: "threads" to have one, whose stack isn't the program's mapping; "race": some of them map and
+ * unmap at the same time, so that one gets the addresses another has just given back.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -166,10 +167,50 @@ static void *nothing(void *arg)
 	return arg;
 }
 
+#define RACERS 4
+#define ROUNDS 3000u
+#define KEPT 10
+
+static void *site_race(void *arg)
+{
+	uint32_t x = (uint32_t)(uintptr_t)arg * 2654435761u + 1;
+	char *kept[KEPT] = { NULL };
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		char **p = &kept[i % KEPT];
+
+		x ^= x << 13;
+		x ^= x >> 17;
+		x ^= x << 5;
+		if (*p && x & 1)
+			check(!munmap(*p + 2 * P, 2 * P) && !munmap(*p, 2 * P), "munmap");
+		else if (*p)
+			check(!munmap(*p, 4 * P), "munmap");
+		*p = ANONYMOUS(NULL, 4 * P, 0);
+		check(*p != MAP_FAILED, "mmap");
+	}
+	return NULL;
+}
+
+static void race(void)
+{
+	pthread_t threads[RACERS];
+
+	for (uintptr_t i = 0; i < RACERS; i++)
+		check(!pthread_create(&threads[i], NULL, site_race, (void *)i), "pthread_create");
+	for (int i = 0; i < RACERS; i++)
+		pthread_join(threads[i], NULL);
+	tell("site_race", RACERS * KEPT * 4 * P, RACERS * KEPT, RACERS * ROUNDS * 4 * P, RACERS * ROUNDS);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 
+	if (argc > 1 && !strcmp(argv[1], "race")) {
+		race();
+		return 0;
+	}
 	if (argc > 1 && !strcmp(argv[1], "threads"))
 		check(!pthread_create(&thread, NULL, nothing, NULL) && !pthread_join(thread, NULL), "thread");
 	site_plain();
