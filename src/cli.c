@@ -18,6 +18,7 @@
 enum {
 	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
 	OPT_MMAP,
+	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -37,6 +38,13 @@ static const struct opt {
 	  "what auto may cost the program (default 1%)" },
 	{ { "duration", required_argument, NULL, 'D' }, "TIME", "stop after 30s, 5m, …" },
 	{ { "paused", no_argument, NULL, OPT_PAUSED }, NULL, "start with collection off" },
+	{ { "alloc", required_argument, NULL, OPT_ALLOC }, "FUNC(size=N)",
+	  "another allocator's function, its size in argument N" },
+	{ { "free", required_argument, NULL, OPT_FREE }, "FUNC(ptr=N)", "what frees such a block" },
+	{ { "realloc", required_argument, NULL, OPT_REALLOC }, "FUNC(…)",
+	  "what reallocates it: ptr=N,size=N" },
+	{ { "preset", required_argument, NULL, OPT_PRESET }, "NAME",
+	  "those of a known allocator: cpython, glib, apr" },
 	{ { "delay", required_argument, NULL, 'd' }, "SECONDS", "between refreshes (default 1)" },
 	{ { "batch", no_argument, NULL, 'b' }, NULL, "text on standard output, no screen" },
 	{ { "iterations", required_argument, NULL, 'n' }, "N", "stop after N frames (implies -b)" },
@@ -199,6 +207,15 @@ static bool parse_io(const char *arg, struct cli *cli)
 	return true;
 }
 
+static bool parse_named(const char *option, struct err *err)
+{
+	if (!err)
+		return true;
+	fail("%s: %s", option, err->text);
+	err_free(err);
+	return false;
+}
+
 /* A suffix that says no format is told before the program runs for hours, not after. */
 static bool known_format(const char *path)
 {
@@ -283,6 +300,14 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		ui_print_keys();
 		cli->mode = CLI_DONE;
 		return true;
+	case OPT_ALLOC:
+		return parse_named("--alloc", named_add(&cli->named, NAMED_ALLOC, arg));
+	case OPT_FREE:
+		return parse_named("--free", named_add(&cli->named, NAMED_FREE, arg));
+	case OPT_REALLOC:
+		return parse_named("--realloc", named_add(&cli->named, NAMED_REALLOC, arg));
+	case OPT_PRESET:
+		return parse_named("--preset", named_add_preset(&cli->named, arg, PRESET_DIR));
 	case OPT_RECORD:
 		cli->record = arg;
 		return true;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "probe/named.h"
 #include "report/report.h"
 #include "target/relay.h"
 #include "ui/ui.h"
@@ -52,6 +53,7 @@ struct cli {
 	const char *io_path;
 	bool no_color, no_unicode, no_mouse;
 	const char *record;	/* --record-stacks, or NULL */
+	struct named_list named;	/* --alloc, --free, --realloc, --preset; for the process's life */
 	bool quiet, verbose;
 };
 

@@ -45,8 +45,8 @@
 _Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
 _Static_assert(offsetof(struct wire_island, entry) == 80, "entry-*.S");
 _Static_assert(WIRE_HOOK_KINDS == 8 && WIRE_ENTRIES == 8, "entry-*.S");
-_Static_assert(offsetof(struct wire_hook, original) == 0 && offsetof(struct wire_hook, instead) == 8, "entry-*.S");
-_Static_assert(offsetof(struct wire_hook, args.nothrow) == 38, "entry-*.S");
+_Static_assert(offsetof(struct wire_hook, original) == 40 && offsetof(struct wire_hook, instead) == 0, "entry-*.S");
+_Static_assert(offsetof(struct wire_hook, args.nothrow) == 30, "entry-*.S");
 _Static_assert(offsetof(struct wire_ctl, free_all) == 32, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, tp) == 0, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");

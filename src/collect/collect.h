@@ -13,6 +13,7 @@
 #include "target/target.h"
 
 struct err;
+struct named_list;
 struct names;
 struct modules;
 struct view;
@@ -28,6 +29,7 @@ struct collect_config {
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */
 	uint32_t max_stack;
+	const struct named_list *named;	/* entry points the user named, or NULL; outlives the collector */
 	const char *record;		/* file for the stream of stacks (record.h), or NULL */
 };
 

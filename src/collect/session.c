@@ -350,6 +350,7 @@ static struct probe *make_probe(const struct session *s)
 		 * rate a running process is never made to wait. */
 		.raise = s->control.on && s->config.pid,
 		.max_stack = s->config.max_stack,
+		.named = s->config.named,
 	});
 }
 

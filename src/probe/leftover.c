@@ -22,7 +22,7 @@
 #include "target/proc.h"
 #include "target/target.h"
 
-#define FUNCTIONS_MAX 256
+#define FUNCTIONS_MAX 512
 #define FOUND_MAX 64		/* pieces of old agents, of each sort */
 #define PAGE 4096u
 
@@ -111,40 +111,69 @@ bool agent_is_island(struct target *t, uint64_t addr)
 	return in_pieces(&f->islands, addr);
 }
 
-/* Give the entry points of a module that jump into a found island their first bytes back. */
-static struct err *restore_module(const struct found *f, const struct module *m, const char *const *names,
-				  size_t nnames, size_t *count)
+/* If the code at `addr` is a jump into a found island, give it its first bytes back. */
+static struct err *restore_entry(const struct found *f, const struct module *m, uint64_t addr, size_t *count)
 {
-	struct elf_func funcs[FUNCTIONS_MAX];
-	size_t n = elf_file_find_functions(m->file, names, nnames, funcs, FUNCTIONS_MAX);
+	uint8_t now[HOOK_PATCH], was[HOOK_PATCH];
+	uint64_t to;
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t addr = m->bias + funcs[i].vaddr, to;
-		uint8_t now[HOOK_PATCH], was[HOOK_PATCH];
-
-		if (target_read_some(f->t, addr, now, sizeof(now)) < sizeof(now) ||
-		    !hook_is_jump(now, addr, &to) || !in_pieces(&f->islands, to) ||
-		    elf_file_read(m->file, funcs[i].vaddr, was, sizeof(was)) < sizeof(was))
-			continue;
-		struct err *err = target_write_text(f->t, addr, was, sizeof(was));
-		if (err)
-			return err;
+	if (target_read_some(f->t, addr, now, sizeof(now)) < sizeof(now) || !hook_is_jump(now, addr, &to) ||
+	    !in_pieces(&f->islands, to) || elf_file_read(m->file, addr - m->bias, was, sizeof(was)) < sizeof(was))
+		return NULL;
+	struct err *err = target_write_text(f->t, addr, was, sizeof(was));
+	if (!err)
 		++*count;
+	return err;
+}
+
+/* What the thunks of an island say they were made for: names don't tell what the user had named. */
+static struct err *restore_thunks(const struct found *f, const struct modules *mods, const struct code_range *island,
+				  size_t *count)
+{
+	struct wire_island head;
+	struct wire_hook hook;
+	struct err *err = NULL;
+
+	if (target_read_some(f->t, island->start, &head, sizeof(head)) < sizeof(head) ||
+	    head.version != WIRE_VERSION || head.code_bytes > island->end - island->start)
+		return NULL;
+	for (uint64_t at = island->start + ((head.code_bytes + 63) & ~63ull);
+	     at + HOOK_THUNK_MAX <= island->end && !err; at += HOOK_THUNK_MAX) {
+		if (target_read_some(f->t, at + HOOK_RECORD, &hook, sizeof(hook)) < sizeof(hook))
+			break;
+		const struct module *m = hook.at ? modules_find(mods, hook.at) : NULL;
+		if (m && m->file)
+			err = restore_entry(f, m, hook.at, count);
 	}
-	return NULL;
+	return err;
+}
+
+/* The same for the entry points of a module that are known by name: the thunks' word isn't enough. */
+static struct err *restore_module(const struct found *f, const struct module *m, const struct entries *entries,
+				  size_t *count)
+{
+	size_t nnames;
+	const char *const *names = entries_names(entries, &nnames);
+	CLEANUP_FREE struct elf_func *funcs = xcalloc(FUNCTIONS_MAX, sizeof(*funcs));
+	size_t n = elf_file_find_functions(m->file, names, nnames, funcs, FUNCTIONS_MAX);
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = restore_entry(f, m, m->bias + funcs[i].vaddr, count);
+	return err;
 }
 
 static struct err *restore_text(const struct found *f, const struct modules *mods, size_t *count)
 {
 	struct entries *entries = entries_create(true);
-	size_t nnames;
-	const char *const *names = entries_names(entries, &nnames);
 	struct err *err = NULL;
 
+	for (size_t i = 0; i < f->islands.n && !err; i++)
+		err = restore_thunks(f, mods, &f->islands.at[i], count);
 	for (uint32_t id = 1; id <= modules_count(mods) && !err; id++) {
 		const struct module *m = module_get(mods, id);
 		if (m && !m->gone && m->file)
-			err = restore_module(f, m, names, nnames, count);
+			err = restore_module(f, m, entries, count);
 	}
 	entries_destroy(entries);
 	return err;

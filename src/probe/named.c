@@ -151,7 +151,7 @@ static struct err *parse(struct named *m, enum named_role role, const char *text
 	struct wire_args args = { 0 };
 
 	char *rest = keys;
-	for (char *word; !err && (word = strsep(&rest, ","));)
+	for (char *word; !err && *keys && (word = strsep(&rest, ","));)
 		err = parse_key(&args, word);
 	if (!err)
 		err = check_keys(role, &args);

@@ -5,6 +5,7 @@
  *
  *  - whatever comes first on its straight path is a call of another hooked one: it isn't hooked, the other
  *    counts. So operator new and delete of the C++ library, and malloc that only hands on to je_malloc.
+ *    One that can't be hooked isn't missed if it calls such a one anywhere.
  *  - it may call another hooked one somewhere, or one through a pointer: it goes through a frame.
  */
 #include "probe/placed.h"
@@ -92,6 +93,18 @@ static uint8_t *code_of(const struct agent *a, const struct site *s, size_t *ret
 	return code;
 }
 
+/* The first one that counts among all it may call. */
+static struct site *leads_anywhere(const struct agent *a, const struct site *s, const uint8_t *code, size_t len)
+{
+	CLEANUP_FREE uint64_t *leaves = xcalloc(LEAVES_MAX, sizeof(*leaves));
+	size_t n = hook_leaves_for(code, len, s->addr, leaves, LEAVES_MAX);
+	struct site *to = NULL;
+
+	for (size_t i = 0; i < n && !to; i++)
+		to = leads_to(a, s, leaves[i]);
+	return to;
+}
+
 static bool find_beneath(struct agent *a)
 {
 	bool changed = false;
@@ -102,10 +115,13 @@ static bool find_beneath(struct agent *a)
 		size_t len;
 
 		/* what is placed already stays as it is */
-		if (s->thunk || s->named || s->beneath || !is_fast(s))
+		if (s->thunk || s->beneath || (s->hookable && (s->named || !is_fast(s))))
 			continue;
 		CLEANUP_FREE uint8_t *code = code_of(a, s, &len);
-		if (!hook_straight(code, len, s->addr, &target) || !(to = leads_to(a, s, target)))
+		to = hook_straight(code, len, s->addr, &target) ? leads_to(a, s, target) : NULL;
+		if (!to && !s->hookable)
+			to = leads_anywhere(a, s, code, len);
+		if (!to)
 			continue;
 		/* not in a circle */
 		const struct site *last = to;
@@ -122,7 +138,6 @@ static bool find_beneath(struct agent *a)
 /* The C library's own malloc is the innermost, whatever it calls by pointer. */
 static bool may_wrap(const struct agent *a, const struct site *s, size_t mallocs)
 {
-	CLEANUP_FREE uint64_t *leaves = xcalloc(LEAVES_MAX, sizeof(*leaves));
 	size_t len;
 	CLEANUP_FREE uint8_t *code = code_of(a, s, &len);
 
@@ -131,11 +146,7 @@ static bool may_wrap(const struct agent *a, const struct site *s, size_t mallocs
 	if (mallocs > 1 && hook_has_indirect_call(code, len) &&
 	    !elf_file_find_symbol(a->texts[s->text].file, "__libc_start_main"))
 		return true;
-	size_t n = hook_leaves_for(code, len, s->addr, leaves, LEAVES_MAX);
-	for (size_t i = 0; i < n; i++)
-		if (leads_to(a, s, leaves[i]))
-			return true;
-	return false;
+	return leads_anywhere(a, s, code, len);
 }
 
 void agent_settle_nesting(struct agent *a)

@@ -36,7 +36,7 @@ struct probe_config {
 struct probe_hook {
 	uint32_t module;	/* id in modules */
 	uint64_t addr;		/* runtime address */
-	char name[32];		/* "malloc" */
+	char name[48];		/* "malloc" */
 	bool hooked;
 	char reason[96];	/* why not, if not */
 };

@@ -361,7 +361,6 @@ _Static_assert(sizeof(struct wire_island) == 128, "agent/entry-*.S lays it out t
 
 /* A hook, in the island: its thunk loads the address of this and jumps to entry[kind]. */
 struct wire_hook {
-	uint64_t original;	/* where the relocated first instructions lie */
 	uint64_t instead;	/* called for a block that is to be recorded: the original or, for the
 				 * kinds NEW, a function that does the same and doesn't throw */
 	uint64_t at;		/* the entry point: heaptop finds there what a dead one has patched */
@@ -370,8 +369,10 @@ struct wire_hook {
 	struct wire_args args;
 	uint32_t above;		/* RANGE: bytes of its module's code from the entry point on: what is called
 				 * from there isn't the program's doing */
+	uint64_t original;	/* where the relocated first instructions lie; all that fast paths read,
+				 * and so last: in one cache line with the code behind it */
 };
-_Static_assert(sizeof(struct wire_hook) == 48, "a cache line has room for the thunk's jump, too");
+_Static_assert(sizeof(struct wire_hook) == 48, "agent/entry-*.S");
 
 /*
  * A ring: producers reserve by CAS on head, write, and commit by storing the record's first
