@@ -36,6 +36,7 @@
 #include "agent/cpu-x86_64.h"
 #include "agent/filter.h"
 #include "agent/inside.h"
+#include "agent/ranges.h"
 #include "agent/record.h"
 
 #define IDLE_BYTES (1u << 20)	/* between looks at whether there is something to record again */
@@ -43,9 +44,9 @@
 
 _Static_assert(offsetof(struct wire_island, ctl) == 16, "entry-*.S");
 _Static_assert(offsetof(struct wire_island, entry) == 80, "entry-*.S");
-_Static_assert(WIRE_HOOK_KINDS == 7 && WIRE_ENTRIES == 8, "entry-*.S");
-_Static_assert(offsetof(struct wire_hook, original) == 0 && offsetof(struct wire_hook, instead) == 8, "entry-*.S");
-_Static_assert(offsetof(struct wire_hook, args.nothrow) == 38, "entry-*.S");
+_Static_assert(WIRE_HOOK_KINDS == 8 && WIRE_ENTRIES == 8, "entry-*.S");
+_Static_assert(offsetof(struct wire_hook, original) == 40 && offsetof(struct wire_hook, instead) == 0, "entry-*.S");
+_Static_assert(offsetof(struct wire_hook, args.nothrow) == 30, "entry-*.S");
 _Static_assert(offsetof(struct wire_ctl, free_all) == 32, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, tp) == 0, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");
@@ -219,6 +220,17 @@ static bool mark_lives(const struct wire_ctl *ctl, const struct wire_slot *s, ui
 	return *(const uint64_t *)at - (s->inside & ~INSIDE_KIND) < agent_island.code_bytes;
 }
 
+/* From here on the thread is inside this hook. */
+static int enter(struct wire_slot *s, const struct agent_frame *f, uint64_t sp)
+{
+	s->inside = (uint64_t)&agent_island | f->hook->kind;
+	STORE(s->countdown, 0);
+	BARRIER();
+	STORE(s->mark, sp);
+	BARRIER();
+	return 1;
+}
+
 int agent_before(struct agent_frame *f)
 {
 	struct wire_ctl *ctl = control();
@@ -238,6 +250,11 @@ int agent_before(struct agent_frame *f)
 		s->mark = 0;
 	}
 
+	if (f->hook->kind == WIRE_HOOK_RANGE) {
+		f->slot = s;
+		f->left = LOAD(s->countdown);
+		return agent_range_before(ctl, f) ? enter(s, f, sp) : 0;
+	}
 	uint64_t left = LOAD(s->countdown), size = request(f);
 	bool again = !left || s->rate == WIRE_RATE_IDLE;
 
@@ -264,18 +281,18 @@ int agent_before(struct agent_frame *f)
 	s->moving = 0;
 	if (f->hook->kind == WIRE_HOOK_REALLOC)
 		release_old(ctl, f);
-	s->inside = (uint64_t)&agent_island | f->hook->kind;
-	STORE(s->countdown, 0);
-	BARRIER();
-	STORE(s->mark, sp);
-	BARRIER();
-	return 1;
+	return enter(s, f, sp);
 }
 
 void agent_after(struct agent_frame *f)
 {
 	struct wire_ctl *ctl = control();
 	struct wire_slot *s = f->slot;
+
+	if (f->hook->kind == WIRE_HOOK_RANGE) {
+		agent_range_after(ctl, f);
+		return;
+	}
 	uint64_t addr = block_of(f);
 
 	/* realloc(p, 0) that returns NULL has freed p; any other NULL has not. */

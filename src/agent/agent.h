@@ -26,6 +26,8 @@ enum {
 	AGENT_SAMPLED = 1,	/* record the block */
 	AGENT_FREED = 2,	/* realloc: a FREE of the old block has been recorded */
 	AGENT_TAGGED = 4,	/* and its tag taken out of the filter */
+	AGENT_RANGE = 8,	/* a mapping, not a block */
+	AGENT_MOVED = 16,	/* mremap: of what the UNMAP recorded before has taken */
 };
 
 /* Bytes from a frame's start to the return address at its end. */

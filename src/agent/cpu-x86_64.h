@@ -66,6 +66,7 @@ static inline int64_t cpu_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c
 	return ret;
 }
 
+#define CPU_NR_BRK 12
 #define CPU_NR_SCHED_YIELD 24
 #define CPU_NR_PROCESS_VM_READV 310
 #define CPU_PAGE 4096u

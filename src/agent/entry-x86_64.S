@@ -13,9 +13,9 @@
 #define SLOT_COUNTDOWN	(4096 + 8)
 #define SLOT_BYTES	128
 #define FILTER		(4096 + 4128 * 128)
-#define HOOK_INSTEAD	8
-#define HOOK_NOTHROW	38
-#define FRAME_ARG1	48
+#define HOOK_INSTEAD	0
+#define HOOK_NOTHROW	30
+#define HOOK_ORIGINAL	40
 #define FRAME_HOOK	96
 #define FRAME_RESULT	104
 #define FRAME_BYTES	200
@@ -36,7 +36,7 @@ agent_island:
 	.long	entry_framed - agent_island	/* ALLOC */
 	.long	entry_framed - agent_island	/* REALLOC */
 	.long	entry_release - agent_island	/* RELEASE */
-	.long	0
+	.long	entry_framed - agent_island	/* RANGE */
 	.quad	0			/* rules */
 	.quad	0			/* tags */
 	.size	agent_island, . - agent_island
@@ -88,7 +88,7 @@ agent_island:
 	jne	2f
 1:	sub	%rdi, SLOT_COUNTDOWN(%r10)
 	jbe	3f
-	jmp	*(%r11)
+	jmp	*HOOK_ORIGINAL(%r11)
 2:	sub	$-SLOT_BYTES, %r10
 	cmp	%rax, SLOT_TP(%r10)
 	je	1b
@@ -110,8 +110,8 @@ entry_framed:
 	frame_reload
 	jnz	1f
 	add	$FRAME_BYTES, %rsp
-	jmp	*(%r11)
-1:	call	*(%r11)
+	jmp	*HOOK_ORIGINAL(%r11)
+1:	call	*HOOK_ORIGINAL(%r11)
 	mov	%rax, FRAME_RESULT(%rsp)
 	mov	%rsp, %rdi
 	call	agent_after
@@ -141,7 +141,7 @@ entry_new_outer:
 	frame_reload
 	jnz	1f
 	add	$FRAME_BYTES, %rsp
-	jmp	*(%r11)
+	jmp	*HOOK_ORIGINAL(%r11)
 1:	cmpb	$3, HOOK_NOTHROW(%r11)
 	cmove	%r11, %rdx			/* std::nothrow is never looked at */
 	je	2f
@@ -159,7 +159,7 @@ entry_new_outer:
 	test	%rax, %rax
 	jz	3f
 	ret
-3:	jmp	*(%r11)
+3:	jmp	*HOOK_ORIGINAL(%r11)
 
 /*
  * free: one bucket of seven tags says whether the block was sampled; the word after them is negative if
@@ -195,7 +195,7 @@ entry_free:
 	je	1f
 	cmpl	$0, FILTER+28(%r10)
 	jl	1f
-	jmp	*(%r11)
+	jmp	*HOOK_ORIGINAL(%r11)
 1:
 entry_release:
 	frame_push
@@ -204,6 +204,6 @@ entry_release:
 	movq	$0, -8(%rsp)
 	frame_reload
 	add	$FRAME_BYTES, %rsp
-	jmp	*(%r11)
+	jmp	*HOOK_ORIGINAL(%r11)
 
 	.section .note.GNU-stack, "", @progbits

@@ -135,20 +135,20 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 }
 
 /*
- * FREE or UNFREE. False: not recorded, for want of room or because heaptop has gone. One reading of the
- * clock is the event's time and the time to compare with the lease; only some of the events are
+ * FREE, UNFREE or, of `bytes`, UNMAP. False: not recorded, for want of room or because heaptop has gone. One
+ * reading of the clock is the event's time and the time to compare with the lease; only some of the events are
  * timed, for all of them. It is ordered, too: the block may have come from another thread a moment
  * ago, and the load that found it there may not have happened yet.
  */
-bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
-			unsigned flags)
+static inline bool record_end(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, uint64_t bytes,
+			      unsigned kind, unsigned flags)
 {
 	uint64_t start = 0, recorded = LOAD(s->recorded);
 	bool timed = recorded % TIMED == 0;
 
 	if (timed)
 		start = cpu_ticks();
-	struct wire_head *h = ring_reserve(ctl, s, kind, sizeof(*h), &start);
+	struct wire_head *h = ring_reserve(ctl, s, kind, bytes ? sizeof(struct wire_range) : sizeof(*h), &start);
 	if (!h) {
 		if (LOAD(ctl->active))
 			ADD(s->lost, 1);
@@ -158,6 +158,8 @@ bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr,
 	}
 	uint64_t now = h->tsc = cpu_ticks_ordered();
 	h->addr_slot = addr_slot(ctl, s, addr);
+	if (bytes)
+		((struct wire_range *)h)->bytes = bytes;
 	if (!may_record(ctl, now)) {
 		ring_void(h);
 		ADD(s->gap, 1);
@@ -168,6 +170,17 @@ bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr,
 	if (timed)
 		ADD(s->cycles, own_ticks(cpu_ticks() - start) * TIMED);
 	return true;
+}
+
+bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
+			unsigned flags)
+{
+	return record_end(ctl, s, addr, 0, kind, flags);
+}
+
+bool agent_record_unmap(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, uint64_t bytes)
+{
+	return record_end(ctl, s, addr, bytes, WIRE_UNMAP, 0);
 }
 
 /*
@@ -229,7 +242,8 @@ static inline struct wire_rules *rules(void)
 static inline unsigned extra_flags(const struct agent_frame *f)
 {
 	return (f->size >= WIRE_LARGE ? WIRE_F_LARGE : 0) | (f->rate > 1 ? WIRE_F_RATE : 0) |
-	       (f->hook->kind == WIRE_HOOK_REALLOC ? WIRE_F_REALLOC : 0);
+	       (f->hook->kind == WIRE_HOOK_REALLOC || f->flags & AGENT_MOVED ? WIRE_F_REALLOC : 0) |
+	       (f->flags & AGENT_RANGE ? WIRE_F_RANGE : 0);
 }
 
 static inline uint64_t *put_extra(const struct agent_frame *f, struct wire_alloc *a)
@@ -256,7 +270,8 @@ static inline struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct 
 		return NULL;
 	}
 	/* Only now, so that a dropped event leaves no tag; before the program sees the block. */
-	agent_filter_insert(ctl, addr);
+	if (!(f->flags & AGENT_RANGE))
+		agent_filter_insert(ctl, addr);
 	a->h.addr_slot = addr_slot(ctl, s, addr);
 	a->size = (uint32_t)(f->size < WIRE_LARGE ? f->size : WIRE_LARGE);
 	return a;
@@ -277,7 +292,8 @@ static inline bool commit_alloc(struct wire_ctl *ctl, const struct agent_frame *
 	if (!may_record(ctl, now)) {
 		ring_void(&a->h);
 		STORE(w->sent, 0);
-		agent_filter_remove(ctl, addr);
+		if (!(f->flags & AGENT_RANGE))
+			agent_filter_remove(ctl, addr);
 		ADD(s->gap, 1);
 		return false;
 	}

@@ -15,7 +15,9 @@ struct wire_slot;
 /* A WIRE_FREE or WIRE_UNFREE. False: not recorded. */
 bool agent_record_free(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, unsigned kind,
 		       unsigned flags);
-/* The block at addr, which the call of *f has returned. */
+/* A WIRE_UNMAP. False: not recorded. */
+bool agent_record_unmap(struct wire_ctl *ctl, struct wire_slot *s, uint64_t addr, uint64_t bytes);
+/* The block at addr, which the call of *f has returned; or the mapping. */
 void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr);
 
 #endif

@@ -32,6 +32,7 @@ struct collect_config {
 	bool follow;			/* launched: watch its children and theirs as well */
 	uint64_t rate;			/* with auto_rate: where to begin */
 	bool auto_rate, exact;
+	bool mmap;			/* mappings count, too */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */

@@ -65,7 +65,13 @@ static void on_alloc(struct intake *in, const struct probe_event *e)
 	in->allocs++;
 	in->ends[stack.why]++;
 	in->stacks_complete += stack.why == UNWIND_END_ROOT;
-	heap_alloc(in->heap, e->addr, e->size, e->rate, ticks_to_ns(in->clock, e->tsc), e->slot, &stack);
+	uint64_t time = ticks_to_ns(in->clock, e->tsc);
+	if (!(e->flags & WIRE_F_RANGE))
+		heap_alloc(in->heap, e->addr, e->size, e->rate, time, e->slot, &stack);
+	else if (e->flags & WIRE_F_REALLOC)
+		heap_move(in->heap, e->addr, e->size, time, e->slot, &stack);
+	else
+		heap_map(in->heap, e->addr, e->size, time, e->slot, &stack);
 	if (in->recorder)
 		recorder_stack(in->recorder, in->addrs,
 			       heap_last_stack(in->heap, e->slot, in->addrs, ARRAY_SIZE(in->addrs)));
@@ -83,7 +89,13 @@ static void take_in(struct intake *in, const struct probe_event *e)
 			  e->flags & WIRE_F_REALLOC);
 		break;
 	case WIRE_UNFREE:
-		heap_unfree(in->heap, e->addr, e->slot);
+		if (e->flags & WIRE_F_RANGE)
+			heap_ununmap(in->heap, e->slot);
+		else
+			heap_unfree(in->heap, e->addr, e->slot);
+		break;
+	case WIRE_UNMAP:
+		heap_unmap(in->heap, e->addr, e->size, ticks_to_ns(in->clock, e->tsc), e->slot);
 		break;
 	case WIRE_VOID:
 		break;

@@ -154,6 +154,7 @@ struct probe_config session_probe_config(const struct session *s)
 	return (struct probe_config){
 		.rate = s->control.rate,
 		.exact = s->config.exact,
+		.mmap = s->config.mmap,
 		/* Many programs do most of their allocating when they start, and short ones nothing
 		 * else: those moments are recorded whole, at the price of some waiting. With the auto
 		 * rate a running process is never made to wait. */

@@ -379,7 +379,7 @@ struct probe *probe_agent_create(const struct probe_config *config)
 
 	a->probe.ops = &agent_ops;
 	a->config = *config;
-	a->entries = entries_create();
+	a->entries = entries_create(config->mmap);
 	a->ns_began = agent_clock_ns();
 	a->ticks_began = ticks_now();
 	return &a->probe;

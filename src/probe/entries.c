@@ -156,6 +156,17 @@ static const struct base operators[] = {
 	{ "_ZdaPvmSt11align_val_t", FREE, NULL },
 };
 
+/* What changes mappings. */
+#define RANGE(op)	WIRE_HOOK_RANGE, { .range = WIRE_RANGE_ ## op }
+static const struct base ranges[] = {
+	{ "mmap", RANGE(MMAP), NULL },
+	{ "mmap64", RANGE(MMAP), NULL },
+	{ "munmap", RANGE(MUNMAP), NULL },
+	{ "mremap", RANGE(MREMAP), NULL },
+	{ "brk", RANGE(BRK), NULL },
+	{ "sbrk", RANGE(SBRK), NULL },
+};
+
 /*
  * Families: "": the C library's names. jemalloc is built with any prefix; "je_" and "_rjem_" (the
  * crates jemalloc-sys and tikv-jemalloc-sys) are the usual ones. rpmalloc has no underscore.
@@ -205,7 +216,7 @@ static void add(struct entries *t, const struct base *b, const char *prefix, uns
 	};
 }
 
-struct entries *entries_create(void)
+struct entries *entries_create(bool mmap)
 {
 	struct entries *t = xcalloc(1, sizeof(*t));
 
@@ -217,6 +228,8 @@ struct entries *entries_create(void)
 		for (size_t i = 0; i < families[f].n; i++)
 			add(t, &families[f].own[i], "", f);
 	}
+	for (size_t i = 0; mmap && i < ARRAY_SIZE(ranges); i++)
+		add(t, &ranges[i], "", 0);
 	t->names = xcalloc(t->n, sizeof(*t->names));
 	for (size_t i = 0; i < t->n; i++) {
 		uint32_t at = hash_name(t->all[i].name);

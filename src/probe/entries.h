@@ -28,8 +28,8 @@ struct entry {
 
 struct entries;
 
-/* All that are known; what the functions below return lives as long. */
-struct entries *entries_create(void);
+/* All that are known, with those that change mappings or without; what the functions below return lives as long. */
+struct entries *entries_create(bool mmap);
 void entries_destroy(struct entries *entries);	/* accepts NULL */
 
 /* Their names, as elf_file_find_functions() wants them. *ret_n: how many. */

@@ -1,7 +1,7 @@
 /*
  * What to hook: every definition of an allocator's entry point in every module, as far as its
- * first instructions can be displaced. A module is looked through once, when it is first seen. Runs while
- * the target does; reads files, and the target's memory only to see that it agrees with them.
+ * first instructions can be displaced. A module is looked through once, when it is first seen. Runs while the target does; reads files, and the target's
+ * memory only to see that it agrees with them.
  */
 #include "probe/placed.h"
 
@@ -69,6 +69,22 @@ static const char *differs(struct target *t, uint64_t addr, const uint8_t *code,
 
 /* ---- one function ---- */
 
+/*
+ * What a library calls of its own functions isn't the program's doing: the stacks of threads, say. In a static
+ * program the two can't be told apart.
+ */
+static void note_module(const struct text *x, uint64_t addr, struct wire_hook *call)
+{
+	uint64_t lo = addr, hi = addr;
+
+	for (size_t i = 0; i < x->nranges && !x->is_main; i++) {
+		lo = x->ranges[i].start < lo ? x->ranges[i].start : lo;
+		hi = x->ranges[i].end > hi ? x->ranges[i].end : hi;
+	}
+	call->args.bytes = (uint32_t)(addr - lo < UINT32_MAX ? addr - lo : UINT32_MAX);
+	call->above = (uint32_t)(hi - addr < UINT32_MAX ? hi - addr : UINT32_MAX);
+}
+
 /* Plan its hook, or note why there can't be one. */
 static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
 		     const struct entry *e, bool named)
@@ -83,6 +99,8 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 	struct site *s = &a->sites[a->nsites++];
 	*s = (struct site){ .hook = a->probe.nhooks - 1, .text = text, .entry = e, .named = named,
 			    .addr = h->addr, .size = f->size, .call = { .kind = e->kind, .args = e->args } };
+	if (e->kind == WIRE_HOOK_RANGE)
+		note_module(x, h->addr, &s->call);
 	if (len < HOOK_PATCH) {
 		refuse(a, s, "its code isn't in the file");
 		return;
@@ -251,7 +269,23 @@ static void consider_module(struct agent *a, struct target *t, size_t text, cons
 
 /* ---- all modules ---- */
 
-/* Keep the sites that will be patched; of the hooks, also those that can't be. */
+/*
+ * Mappings that an allocator makes are known as its own by the mark its hook leaves; so where mappings
+ * are counted each goes through a frame.
+ */
+static void frame_all(struct agent *a)
+{
+	for (size_t i = 0; i < a->nsites; i++) {
+		struct site *s = &a->sites[i];
+
+		if (s->call.kind == WIRE_HOOK_MALLOC)
+			s->call.kind = WIRE_HOOK_ALLOC;
+		else if (s->call.kind == WIRE_HOOK_NEW)
+			s->call.kind = WIRE_HOOK_NEW_OUTER;
+	}
+}
+
+/* Keep the sites that will be patched; of the hooks, also those that can't be. What was missing is noted anew. */
 static void drop_others(struct agent *a)
 {
 	CLEANUP_FREE bool *beneath = xcalloc(a->probe.nhooks + 1, sizeof(*beneath));
@@ -264,7 +298,7 @@ static void drop_others(struct agent *a)
 	}
 	for (size_t i = 0; i < a->probe.nhooks; i++) {
 		now[i] = nhooks;
-		if (!beneath[i])
+		if (!beneath[i] && a->probe.hooks[i].module)
 			a->probe.hooks[nhooks++] = a->probe.hooks[i];
 	}
 	for (size_t i = 0; i < a->nsites; i++) {
@@ -292,7 +326,7 @@ static void note_missing(struct agent *a)
 	}
 }
 
-/* A module that has something to hook by its names. */
+/* A module that has what is looked for. */
 struct candidate {
 	size_t text;		/* index in texts */
 	struct named_functions *f;
@@ -347,41 +381,36 @@ static bool gather_extent(void *ctx, const struct mapping *m)
 	return true;
 }
 
-/* May the user have named something in this module? */
-static bool may_be_named(const struct agent *a, const struct module *m)
+/* Might the user have named something in it? */
+static bool has_named(const struct agent *a, const struct module *m)
 {
-	struct elf_func f;
-
 	for (size_t i = 0; a->config.named && i < a->config.named->n; i++) {
 		const struct named *n = &a->config.named->items[i];
+		struct elf_func func;
 
 		if (named_in_module(n, m->name) &&
-		    (!n->symbol || elf_file_find_functions(m->file, (const char *const[]){ n->symbol }, 1, &f, 1)))
+		    (!n->symbol || elf_file_find_functions(m->file, (const char *const[]){ n->symbol }, 1, &func, 1)))
 			return true;
 	}
 	return false;
 }
 
 /* Look a module through, once in its life. */
-static bool look_through(struct agent *a, const struct module *m, struct candidate *ret)
+static bool look_through(struct agent *a, const struct module *m, struct named_functions *f)
 {
-	bool any = false;
+	bool ret = false;
 
 	if (m->gone || !m->file || !m->inode || elf_file_machine(m->file) != EM_X86_64 || a->looked[m->id])
 		return false;
 	a->looked[m->id] = true;
-	ret->f = xmalloc(sizeof(*ret->f));
-	look_up(a, m->file, ret->f);
-	for (size_t k = 0; k < ret->f->n && !any; k++)
-		any = is_wanted(ret->f, k);
-	if (!any && !may_be_named(a, m)) {
-		free(ret->f);
+	look_up(a, m->file, f);
+	for (size_t k = 0; k < f->n && !ret; k++)
+		ret = is_wanted(f, k);
+	if (!ret && !has_named(a, m))
 		return false;
-	}
-	ret->text = a->ntexts;
 	VEC_GROW(a->texts, a->ntexts, a->texts_cap);
 	a->texts[a->ntexts++] = (struct text){ .module = m->id, .file = elf_file_ref(m->file),
-		.bias = m->bias, .dev = m->dev, .inode = m->inode };
+		.bias = m->bias, .dev = m->dev, .inode = m->inode, .is_main = m->is_main };
 	return true;
 }
 
@@ -397,42 +426,69 @@ static void grow_looked(struct agent *a, size_t n)
 	a->nlooked = n * 2;
 }
 
-struct err *agent_find(struct agent *a, struct target *t, const struct modules *mods)
+/* The modules not looked through yet that have what is looked for. */
+static struct candidate *find_candidates(struct agent *a, const struct modules *mods, size_t *ret_n)
 {
-	struct gather g = { a, mods, a->ntexts };
 	struct candidate *c = NULL;
-	size_t n = 0, cap = 0, first_hook = a->probe.nhooks;
+	struct named_functions *f = NULL;
+	size_t n = 0, cap = 0;
 
 	grow_looked(a, modules_count(mods) + 1);
-	if (a->config.named && !a->named_found)
-		a->named_found = xcalloc(a->config.named->n + 1, sizeof(*a->named_found));
 	for (uint32_t id = 1; id <= modules_count(mods); id++) {
+		if (!f)
+			f = xmalloc(sizeof(*f));
+		if (!look_through(a, module_get(mods, id), f))
+			continue;
 		VEC_GROW(c, n, cap);
-		n += look_through(a, module_get(mods, id), &c[n]);
+		c[n++] = (struct candidate){ a->ntexts - 1, f };
+		f = NULL;
 	}
-	struct err *err = n ? target_each_mapping(t, gather_code, &g) : NULL;
-	if (n && !err)
-		err = target_each_mapping(t, gather_extent, &g);
+	free(f);
+	*ret_n = n;
+	return c;
+}
+
+static void consider_all(struct agent *a, struct target *t, const struct modules *mods,
+			 const struct candidate *c, size_t n)
+{
+	size_t first_hook = a->probe.nhooks;
+
 	for (size_t i = 0; i < n; i++) {
 		const struct text *x = &a->texts[c[i].text];
 
-		if (!err && x->nranges)
+		if (x->nranges)
 			consider_module(a, t, c[i].text, module_get(mods, x->module), c[i].f);
-		free(c[i].f);
+		else
+			a->looked[x->module] = false;	/* unmapped again meanwhile: may come back */
 	}
-	free(c);
-	/* unmapped again meanwhile: may come back */
-	for (size_t i = g.first; i < a->ntexts; i++)
-		if (!a->texts[i].nranges)
-			a->looked[a->texts[i].module] = false;
-	if (n) {
-		agent_settle_nesting(a);
-		drop_others(a);
-	}
+	agent_settle_nesting(a);
+	if (a->config.mmap)
+		frame_all(a);
 	for (size_t i = first_hook; i < a->probe.nhooks; i++)
-		if (!a->probe.hooks[i].hooked)
+		if (*a->probe.hooks[i].reason)
 			log_line("%s at %#lx not hooked: %s", a->probe.hooks[i].name,
 				 (unsigned long)a->probe.hooks[i].addr, a->probe.hooks[i].reason);
+	drop_others(a);
+	note_missing(a);
+}
+
+struct err *agent_find(struct agent *a, struct target *t, const struct modules *mods)
+{
+	struct gather g = { a, mods, a->ntexts };
+	bool first_time = !a->nlooked;
+	size_t n;
+	struct candidate *c = find_candidates(a, mods, &n);
+
+	if (a->config.named && !a->named_found)
+		a->named_found = xcalloc(a->config.named->n + 1, sizeof(*a->named_found));
+	struct err *err = n ? target_each_mapping(t, gather_code, &g) : NULL;
+	if (n && !err)
+		err = target_each_mapping(t, gather_extent, &g);
+	if (!err && (n || first_time))
+		consider_all(a, t, mods, c, n);
+	for (size_t i = 0; i < n; i++)
+		free(c[i].f);
+	free(c);
 	agent_tidy(a);
 	return err;
 }
@@ -459,8 +515,6 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 	struct agent *a = agent_of(p);
 	struct err *err = agent_find(a, t, mods);
 
-	if (!err)
-		note_missing(a);
 	const struct module *stripped = err || a->nsites || a->probe.nhooks ? NULL : stripped_alone(mods);
 	if (stripped)
 		return err_new(ERR_NOT_FOUND, "no allocator found: %s is stripped of its symbols; its debug file "

@@ -11,7 +11,7 @@
 
 #include <Zydis/Zydis.h>
 
-#define THUNK_CODE sizeof(struct wire_hook)
+#define THUNK_CODE (HOOK_RECORD + sizeof(struct wire_hook))
 #define FUNCTION_MAX (1u << 20)		/* bytes of a function that are looked at */
 #define STRAIGHT_MAX 64u	/* instructions followed */
 
@@ -353,9 +353,10 @@ bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, const
 {
 	struct out o = { .bytes = out, .at = at };
 	struct wire_hook hook = *what;
-	int32_t back = -(int32_t)(THUNK_CODE + 7);
+	int32_t back = -(int32_t)(sizeof(hook) + 7);
 
 	memset(out, 0xcc, HOOK_THUNK_MAX);
+	o.len = HOOK_RECORD;
 	put(&o, &hook, sizeof(hook));
 	put(&o, (const uint8_t[]){ 0x4c, 0x8d, 0x1d }, 3);	/* lea hook(%rip), %r11 */
 	put(&o, &back, sizeof(back));
@@ -365,7 +366,7 @@ bool hook_thunk(const struct hook_plan *plan, uint64_t at, uint64_t entry, const
 	hook.at = plan->addr;
 	if (!hook.instead)
 		hook.instead = hook.original;
-	memcpy(out, &hook, sizeof(hook));
+	memcpy(out + HOOK_RECORD, &hook, sizeof(hook));
 	bool ended = false;
 	for (uint32_t off = 0; off < plan->displaced && !ended;) {
 		struct insn in;

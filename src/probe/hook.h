@@ -3,7 +3,7 @@
  * them. Bytes in, bytes out; no process, no file. Any thread. The code looked at is untrusted.
  *
  *	entry:  jmp thunk		HOOK_PATCH bytes, over the displaced instructions
- *	thunk:  struct wire_hook; load its address; jmp agent's entry for this kind
+ *	thunk:  struct wire_hook at HOOK_RECORD; load its address; jmp agent's entry for this kind
  *		the displaced instructions, relocated; jmp entry + displaced
  *
  * Implemented per CPU in hook-*.c.
@@ -22,6 +22,7 @@
 #define HOOK_LOOK 192u		/* bytes from the entry on that a decision may depend on: short branches
 				 * back to its first bytes come from no further */
 #define HOOK_THUNK_MAX 128u	/* bytes a thunk takes at most, and the distance between thunks */
+#define HOOK_RECORD 24u		/* so that what is read and run on a fast path is in one cache line */
 #define HOOK_REASON 96
 
 struct hook_plan {
@@ -70,7 +71,7 @@ bool hook_straight(const uint8_t *code, size_t len, uint64_t addr, uint64_t *ret
 bool hook_is_stub(const uint8_t *code, size_t len, uint64_t addr, uint64_t *ret);
 
 /*
- * Write the thunk of a plan into out (HOOK_THUNK_MAX bytes), to run at `at` (16-byte aligned);
+ * Write the thunk of a plan into out (HOOK_THUNK_MAX bytes), to run at `at` (64-byte aligned);
  * `entry` is the address of the agent's code. `what`: kind, index, args, and `instead` for the kinds
  * NEW; the rest of it is filled in. *ret_jump_to: where the patch jumps to. False: something it
  * refers to is out of reach.

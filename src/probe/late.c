@@ -80,8 +80,8 @@ static void keep_texts(struct agent *a, const bool *keep)
 		to_text[i] = keep[i] ? n++ : NONE;
 	n = 0;
 	for (size_t i = 0; i < a->probe.nhooks; i++) {
-		/* no module's: what the user named and none has had yet */
-		to_hook[i] = !a->probe.hooks[i].module ? n++ : NONE;
+		/* what the user named and no module has belongs to none */
+		to_hook[i] = a->probe.hooks[i].module ? NONE : n++;
 		for (size_t k = 0; k < a->ntexts && to_hook[i] == NONE; k++)
 			if (keep[k] && a->texts[k].module == a->probe.hooks[i].module)
 				to_hook[i] = n++;
@@ -122,19 +122,32 @@ static void forget_gone(struct agent *a, const struct modules *mods)
 		forget(a, keep);
 }
 
+static bool has_file_bytes(struct target *t, const struct site *s)
+{
+	uint8_t now[HOOK_PATCH];
+
+	return target_read_some(t, s->plan.addr, now, sizeof(now)) == sizeof(now) &&
+	       !memcmp(now, s->plan.code, sizeof(now));
+}
+
 /*
  * Unloaded and loaded again at the same place since the maps were last read: the file's bytes are back
- * where our jump was.
+ * where our jump was. Then they are at all of a module's, which lie together here: one is looked at.
  */
 static void see_reloaded(struct agent *a, struct target *t)
 {
+	size_t text = NONE;
+	bool reloaded = false;
+
 	for (size_t i = 0; i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
-		uint8_t now[HOOK_PATCH];
 
-		if (s->patched && target_read_some(t, s->plan.addr, now, sizeof(now)) == sizeof(now) &&
-		    !memcmp(now, s->plan.code, sizeof(now)))
-			s->patched = false;
+		if (!s->patched)
+			continue;
+		if (s->text != text || reloaded)
+			reloaded = has_file_bytes(t, s);
+		text = s->text;
+		s->patched = !reloaded;
 	}
 }
 

@@ -139,7 +139,7 @@ static struct err *restore_thunks(const struct found *f, const struct modules *m
 		return NULL;
 	for (uint64_t at = island->start + ((head.code_bytes + 63) & ~63ull);
 	     at + HOOK_THUNK_MAX <= island->end && !err; at += HOOK_THUNK_MAX) {
-		if (target_read_some(f->t, at, &hook, sizeof(hook)) < sizeof(hook))
+		if (target_read_some(f->t, at + HOOK_RECORD, &hook, sizeof(hook)) < sizeof(hook))
 			break;
 		const struct module *m = hook.at ? modules_find(mods, hook.at) : NULL;
 		if (m && m->file)
@@ -165,7 +165,7 @@ static struct err *restore_module(const struct found *f, const struct module *m,
 
 static struct err *restore_text(const struct found *f, const struct modules *mods, size_t *count)
 {
-	struct entries *entries = entries_create();
+	struct entries *entries = entries_create(true);
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < f->islands.n && !err; i++)

@@ -392,7 +392,7 @@ static struct err *build_thunk(struct agent *a, struct target *t, struct site *s
 	memcpy(&entries, agent_blob, sizeof(entries));
 	s->call.index = (uint32_t)s->hook;
 	if (!hook_thunk(&s->plan, at, is->addr + entries.entry[s->call.kind], &s->call, thunk, &s->jump_to)) {
-		h->hooked = false;
+		s->hookable = h->hooked = false;
 		snprintf(h->reason, sizeof(h->reason), "its first instructions refer too far away");
 		return NULL;
 	}
@@ -413,7 +413,7 @@ struct err *agent_build_thunks(struct agent *a, struct target *t, bool late)
 		if (err && (!late || err->code == ERR_GONE))
 			return err;
 		if (err) {
-			h->hooked = false;
+			s->hookable = h->hooked = false;
 			snprintf(h->reason, sizeof(h->reason), "%s", err->text);
 		}
 		err_free(err);
@@ -498,7 +498,7 @@ struct err *agent_patch_text(struct agent *a, struct target *t)
 		    memcmp(now, s->plan.code, s->plan.displaced) ||
 		    !hook_jump(s->plan.addr, s->jump_to, jump)) {
 			struct probe_hook *h = &a->probe.hooks[s->hook];
-			h->hooked = false;
+			s->hookable = h->hooked = false;
 			snprintf(h->reason, sizeof(h->reason), "its code has changed meanwhile");
 			continue;
 		}

@@ -44,6 +44,7 @@ struct text {
 	struct elf_file *file;		/* our reference */
 	uint64_t bias;
 	uint64_t dev, inode;
+	bool is_main;
 	uint64_t lo, hi;		/* all its mappings */
 	struct text_range {
 		uint64_t start, end;	/* executable, runtime */

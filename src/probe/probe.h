@@ -27,6 +27,7 @@ struct probe_config {
 	bool raise;		/* a full ring: the agent raises the rate by itself and drops; else
 				 * it waits for room, and nothing is lost */
 	uint32_t max_stack;	/* bytes of stack per event; 0: default */
+	bool mmap;		/* mappings the program makes are recorded, too */
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
@@ -63,7 +64,7 @@ struct probe_event {
 	uint32_t slot;			/* < WIRE_SLOTS */
 	uint64_t tsc;
 	uint64_t addr;			/* of the block */
-	/* WIRE_ALLOC only */
+	/* WIRE_ALLOC and, size only, WIRE_UNMAP */
 	uint64_t size;			/* bytes asked for */
 	uint64_t rate;			/* mean bytes between samples it was drawn with; 1: exact */
 	uint32_t nframes;		/* return addresses, innermost first; WALKED: all that differ from */

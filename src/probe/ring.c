@@ -201,6 +201,10 @@ bool ring_decode(const struct wire_head *h, struct probe_event *e)
 		return false;
 	if (e->kind == WIRE_FREE || e->kind == WIRE_UNFREE)
 		return true;
+	if (e->kind == WIRE_UNMAP && size >= sizeof(struct wire_range)) {
+		e->size = ((const struct wire_range *)h)->bytes;
+		return true;
+	}
 	return e->kind == WIRE_ALLOC && size >= sizeof(struct wire_alloc) &&
 	       decode_alloc((const struct wire_alloc *)h, (const uint64_t *)((const uint8_t *)h + size), e);
 }

@@ -293,6 +293,7 @@ enum wire_hook_kind {
 	WIRE_HOOK_ALLOC,	/* any other allocation */
 	WIRE_HOOK_REALLOC,	/* frees one block and allocates another, or changes its size */
 	WIRE_HOOK_RELEASE,	/* any other free */
+	WIRE_HOOK_RANGE,	/* changes mappings: wire_args.range */
 	WIRE_HOOK_KINDS
 };
 #define WIRE_ENTRIES 8u		/* room for kinds */
@@ -320,10 +321,19 @@ struct wire_args {
 	uint8_t returns;	/* enum wire_returns */
 	uint8_t flags;		/* enum wire_args_flags */
 	uint8_t nothrow;	/* of `instead`: std::nothrow, a reference to an empty object */
-	uint8_t pad;
-	uint32_t bytes;
+	uint8_t range;		/* RANGE: enum wire_range_op; and then */
+	uint32_t bytes;		/* RANGE: of its module's code that lie before the entry point */
 };
 #define WIRE_ARGS_MAX 6u
+
+/* The calls that change mappings, by their usual arguments. */
+enum wire_range_op {
+	WIRE_RANGE_MMAP = 1,	/* mmap(addr, length, prot, flags, fd, offset) */
+	WIRE_RANGE_MUNMAP,	/* munmap(addr, length) */
+	WIRE_RANGE_MREMAP,	/* mremap(addr, length, new_length, flags, new_addr) */
+	WIRE_RANGE_BRK,		/* brk(addr) */
+	WIRE_RANGE_SBRK,	/* sbrk(increment) */
+};
 
 /*
  * Start of an island, written by heaptop, never by the agent. heaptop finds a left-behind agent
@@ -351,16 +361,18 @@ _Static_assert(sizeof(struct wire_island) == 128, "agent/entry-*.S lays it out t
 
 /* A hook, in the island: its thunk loads the address of this and jumps to entry[kind]. */
 struct wire_hook {
-	uint64_t original;	/* where the relocated first instructions lie */
 	uint64_t instead;	/* called for a block that is to be recorded: the original or, for the
 				 * kinds NEW, a function that does the same and doesn't throw */
 	uint64_t at;		/* the entry point: heaptop finds there what a dead one has patched */
 	uint32_t kind;
 	uint32_t index;		/* heaptop's number for it */
 	struct wire_args args;
-	uint32_t pad;
+	uint32_t above;		/* RANGE: bytes of its module's code from the entry point on: what is called
+				 * from there isn't the program's doing */
+	uint64_t original;	/* where the relocated first instructions lie; all that fast paths read,
+				 * and so last: in one cache line with the code behind it */
 };
-_Static_assert(sizeof(struct wire_hook) == 48, "a cache line has room for the thunk's jump, too");
+_Static_assert(sizeof(struct wire_hook) == 48, "agent/entry-*.S");
 
 /*
  * A ring: producers reserve by CAS on head, write, and commit by storing the record's first
@@ -423,6 +435,7 @@ enum wire_kind {
 	WIRE_UNFREE,	/* wire_head: the realloc that this slot's last WIRE_FREE of addr with
 			 * WIRE_F_REALLOC announced has failed: the block still lives */
 	WIRE_VOID,	/* wire_head: nothing after all */
+	WIRE_UNMAP,	/* wire_range: what is mapped there goes */
 };
 
 enum wire_flags {
@@ -432,12 +445,19 @@ enum wire_flags {
 	WIRE_F_WALKED = 8,	/* the frames are the rest of the stack; no copy */
 	WIRE_F_LARGE = 16,	/* the size has a word of its own */
 	WIRE_F_RATE = 32,	/* the rate has one; else 1: exact */
+	WIRE_F_RANGE = 64,	/* ALLOC: a mapping, not a block; it replaces what was there. With REALLOC: what
+				 * the slot's last UNMAP has taken has come here. UNFREE: that has failed */
 };
 
 struct wire_head {
 	uint64_t word;
 	uint64_t tsc;
 	uint64_t addr_slot;	/* address of the block << 16 | index of the slot */
+};
+
+struct wire_range {
+	struct wire_head h;	/* addr: where it starts */
+	uint64_t bytes;
 };
 
 static inline unsigned wire_kind(uint64_t word)

@@ -13,7 +13,7 @@
 static void check(const struct cli *cli)
 {
 	FUZZ_ASSERT(cli->mode != CLI_RUN || cli->argv[0]);
-	FUZZ_ASSERT(cli->mode != CLI_ATTACH || cli->pid > 0);
+	FUZZ_ASSERT(cli->mode != CLI_ATTACH || (cli->npids && cli->pids[0] > 0));
 	FUZZ_ASSERT(cli->mode != CLI_INPUT || cli->input);
 	FUZZ_ASSERT(cli->auto_rate || (cli->rate >= 1 && cli->rate <= 1ull << 40));
 	FUZZ_ASSERT(cli->overhead > 0 && cli->overhead <= 1);

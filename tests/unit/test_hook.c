@@ -15,7 +15,7 @@
 #include "probe/hook.h"
 
 #define NEAR 0x7f0000000000ull
-#define CODE (sizeof(struct wire_hook) + 7 + 5)	/* where the relocated instructions begin */
+#define CODE (HOOK_RECORD + sizeof(struct wire_hook) + 7 + 5)	/* where the relocated instructions begin */
 
 static const struct wire_hook malloc_hook = { .kind = WIRE_HOOK_MALLOC, .args = { .size = 1 } };
 static const struct wire_hook calloc_hook = { .kind = WIRE_HOOK_ALLOC, .index = 9, .args = { .count = 1, .size = 2 } };
@@ -41,8 +41,8 @@ static void test_prologue(void **unused)
 	assert_true(plan_of(BYTES(0x41, 0x57, 0x41, 0x56, 0x89, 0xfb, 0xc3), 7));
 	assert_int_equal(plan.displaced, 6);
 	assert_true(hook_thunk(&plan, NEAR + 0x10000, NEAR + 0x20000, &calloc_hook, thunk, &to));
-	memcpy(&h, thunk, sizeof(h));
-	assert_true(to == NEAR + 0x10000 + sizeof(h));
+	memcpy(&h, thunk + HOOK_RECORD, sizeof(h));
+	assert_true(to == NEAR + 0x10000 + HOOK_RECORD + sizeof(h));
 	assert_true(h.original == NEAR + 0x10000 + CODE);
 	assert_true(h.instead == h.original && h.at == NEAR);
 	assert_int_equal(h.kind, WIRE_HOOK_ALLOC);
@@ -52,7 +52,7 @@ static void test_prologue(void **unused)
 	assert_memory_equal(thunk + CODE, plan.code, 6);
 	assert_true(hook_is_jump(thunk + CODE + 6, NEAR + 0x10000 + CODE + 6, &to));
 	assert_true(to == NEAR + 6);
-	assert_true(hook_is_jump(thunk + sizeof(h) + 7, NEAR + 0x10000 + sizeof(h) + 7, &to));
+	assert_true(hook_is_jump(thunk + CODE - 5, NEAR + 0x10000 + CODE - 5, &to));
 	assert_true(to == NEAR + 0x20000);
 }
 

@@ -153,6 +153,27 @@ static void test_order(void **unused)
 	assert_int_equal(ring_reader_bad(reader), 0);
 }
 
+/* An unmapping has a length; a record too short for it is none. */
+static void test_range(void **unused)
+{
+	(void)unused;
+	struct wire_range *r = reserve(0, WIRE_UNMAP, sizeof(*r), 0);
+
+	r->h.tsc = 5;
+	r->h.addr_slot = 0x7000ull << 16 | 3;
+	r->bytes = 0x2000;
+	assert_int_equal(round_at(10, 0, false), 1);
+	assert_int_equal(last.kind, WIRE_UNMAP);
+	assert_int_equal(last.addr, 0x7000);
+	assert_int_equal(last.slot, 3);
+	assert_int_equal(last.size, 0x2000);
+	struct wire_head *h = reserve(0, WIRE_UNMAP, sizeof(*h), 0);
+	h->tsc = 15;
+	h->addr_slot = 3;
+	assert_int_equal(round_at(20, 0, false), 0);
+	assert_int_equal(ring_reader_bad(reader), 1);
+}
+
 static void test_wrap(void **unused)
 {
 	(void)unused;
@@ -363,7 +384,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_order), T(test_wrap), T(test_busy), T(test_busy_last), T(test_abandoned), T(test_abandoned_many),
+		T(test_order), T(test_range), T(test_wrap), T(test_busy), T(test_busy_last), T(test_abandoned),
+		T(test_abandoned_many),
 		T(test_walked), T(test_hostile), T(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
