@@ -57,6 +57,7 @@ struct target {
 	bool stopped;
 	bool exited;
 	bool exec_pending;	/* the first thread is in PTRACE_EVENT_EXEC, not yet handled */
+	bool left;		/* let go at an exec that tracing would have spoiled; see rights.c */
 	bool first_left;	/* launched: the first thread has ended, others went on */
 	pid_t exit_held;	/* thread in PTRACE_EVENT_EXIT of an ending process, else 0 */
 	bool ended;		/* TARGET_EXITING was returned once */
@@ -149,6 +150,12 @@ void target_family_leave(struct target *t);
 /* launch.c: from PTRACE_EVENT_EXEC to where no constructor has run; the first thread is stopped. */
 struct err *target_run_to_start(struct target *t);
 
+/* rights.c */
+/* Just executed, and without the rights its file gives, because we trace it. */
+bool target_has_lost_rights(struct target *t);
+/* Out of execve(2) and stopped: it does that again, and is let go. */
+struct err *target_execute_untraced(struct target *t);
+
 /* mem.c */
 struct err *target_open_mem(struct target *t);
 void target_close_mem(struct target *t);
@@ -166,6 +173,8 @@ int target_open_mapping(void *ctx, const struct mapping *m);
 struct err *target_seize_error(pid_t pid, pid_t tid, int errnum);
 /* Is its program one for this build? ERR_UNSUPPORTED. */
 struct err *target_check_architecture(pid_t pid);
+/* CAP_SYS_PTRACE. */
+bool target_may_trace_all(void);
 /* target_check without asking the kernel in ways that leave a line in its log. */
 struct err *target_check_quiet(pid_t pid);
 

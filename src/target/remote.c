@@ -115,6 +115,12 @@ static struct err *find_code(struct target *t)
 	return err;
 }
 
+uint64_t remote_find_syscall(struct target *t)
+{
+	err_free(find_code(t));	/* it may have no sigreturn */
+	return t->gadget;
+}
+
 /* ---- the thread ---- */
 
 struct stack_fact {

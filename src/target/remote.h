@@ -26,10 +26,15 @@
 #ifndef HEAPTOP_TARGET_REMOTE_H
 #define HEAPTOP_TARGET_REMOTE_H
 
+#include <stdint.h>
+
 struct target;
 
 /* Forget what was found out about threads (they ran) and about code (an exec). */
 void remote_forget_threads(struct target *t);
 void remote_forget_code(struct target *t);
+
+/* Address of "syscall; ret" in one of the target's files, 0 if there is none. */
+uint64_t remote_find_syscall(struct target *t);
 
 #endif

@@ -433,6 +433,8 @@ struct err *target_stop(struct target *t)
 
 	if (t->stopped)
 		return NULL;
+	if (t->left)
+		return err_new(ERR_DENIED, "process %d runs with rights of its own", t->pid);
 	if (ending(t))
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
