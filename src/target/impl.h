@@ -49,6 +49,9 @@ struct target {
 	bool launched;
 	bool follow;		/* its threads and children are traced from their birth on */
 	struct target_family *family;	/* or NULL */
+	bool many_threads;	/* more than it would be cheap to be told of: new ones aren't traced */
+	unsigned births;	/* threads since */
+	double births_since;
 	pid_t parent;		/* who forked it; 0: launched or attached to */
 	bool born;		/* a child whose first stop is to come */
 	bool shares;		/* made by vfork: has its parent's memory until it executes something */
@@ -100,9 +103,7 @@ void target_drop_thread(struct target *t, pid_t tid);
  */
 #define TARGET_OPTIONS PTRACE_O_TRACESYSGOOD
 #define TARGET_WATCH_OPTIONS (TARGET_OPTIONS | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
-/* A child, too, wants to be told of, and so do threads, since they may have children. */
-#define TARGET_FOLLOW_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
-/* Those of a thread of a running target. */
+/* Those of a thread of a running target; where it is followed also to be told of children and threads. */
 long target_options(const struct target *t, pid_t tid);
 /* A thread of the running target, seized and watched. False if it is no longer there. */
 bool target_watch(struct target *t, pid_t tid);

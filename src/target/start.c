@@ -300,7 +300,7 @@ static void new_image(struct target *t)
 	t->live = t->pid;
 	t->exit_held = 0;
 	t->first_left = false;
-	t->shares = t->born = false;
+	t->shares = t->born = t->many_threads = false;
 	t->view_valid = false;
 	target_close_mem(t);
 	target_close_maps(t);

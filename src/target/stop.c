@@ -100,8 +100,8 @@ long target_options(const struct target *t, pid_t tid)
 		return TARGET_OPTIONS;
 	if (!t->follow)
 		return TARGET_WATCH_OPTIONS;
-	return TARGET_OPTIONS | PTRACE_O_TRACEEXEC | TARGET_FOLLOW_OPTIONS |
-	       (tid == t->pid ? PTRACE_O_TRACEEXIT : 0);
+	return TARGET_OPTIONS | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+	       (t->many_threads ? 0 : PTRACE_O_TRACECLONE) | (tid == t->pid ? PTRACE_O_TRACEEXIT : 0);
 }
 
 bool target_watch(struct target *t, pid_t tid)
@@ -309,12 +309,13 @@ static struct err *seize_new(struct target *t, size_t *ret_fresh)
 		}
 		if (th)
 			continue;
+		/* First without PTRACE_SEIZE, which takes a lock that an exec holds while it waits for us. */
+		if (t->follow && target_adopt_thread(t, tids[i])) {
+			++*ret_fresh;
+			continue;
+		}
 		if (ptrace(PTRACE_SEIZE, tids[i], 0, target_options(t, tids[i])) < 0) {
 			int errnum = errno;
-			if (t->follow && target_adopt_thread(t, tids[i])) {
-				++*ret_fresh;
-				continue;
-			}
 			struct proc_stat stat;
 			/* One that has died meanwhile, or a first thread that has left. */
 			if (!proc_stat(t->pid, tids[i], &stat) || stat.state == 'Z' ||
