@@ -155,6 +155,7 @@ static void bare_news(struct follow *f, struct process *p)
 		case TARGET_EXITING:
 			continue;	/* which lets it go */
 		case TARGET_EXITED:
+		case TARGET_LEFT:
 			processes_end(&f->ps, p, VIEW_EXITED, -1, NULL);
 			return;
 		case TARGET_NOTHING:
@@ -165,19 +166,15 @@ static void bare_news(struct follow *f, struct process *p)
 
 /* ---- ends ---- */
 
-static char *replaced(const struct process *p)
-{
-	return xasprintf("process %d has executed another program: what was watched is gone; "
-			 "attach again to watch the new one", (int)p->pid);
-}
-
 static void ended(struct follow *f, struct process *p)
 {
 	int code = session_exit_code(p->session);
 
 	if (p->id == 1 && launched(f))
 		f->exit_code = code;
-	processes_end(&f->ps, p, VIEW_EXITED, code, session_replaced(p->session) ? replaced(p) : NULL);
+	const char *why = session_why(p->session);
+	processes_end(&f->ps, p, why && code < 0 ? VIEW_DETACHED : VIEW_EXITED, code,
+		      why ? xasprintf("process %d %s", (int)p->pid, why) : NULL);
 }
 
 /* A step's result, of one of them. */

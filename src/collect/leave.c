@@ -87,6 +87,10 @@ struct err *session_detach(struct session *s, char **ret_message)
 	struct err *err = NULL;
 
 	*ret_message = NULL;
+	if (s->left && !s->ended) {
+		s->detached = true;
+		*ret_message = xasprintf("process %d runs unwatched", (int)target_pid(s->target));
+	}
 	for (int i = 0; !s->ended && !s->detached && i < EXEC_TRIES; i++) {
 		err_free(err);
 		err = take_out_and_release(s, ret_message);

@@ -413,6 +413,16 @@ static struct err *on_exec(struct session *s)
 	return target_resume(s->target);
 }
 
+/* What was recorded before stays to be seen; hooks and rings have gone with the old image. */
+static void on_left(struct session *s)
+{
+	session_drain(s, true);
+	s->placed = false;
+	s->left = true;
+	log_line("process %d executes a program with rights of its own: it runs unwatched",
+		 (int)target_pid(s->target));
+}
+
 static void on_end(struct session *s)
 {
 	while (session_drain(s, true))
@@ -437,6 +447,12 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 			continue;	/* which lets it go */
 		case TARGET_EXITED:
 			on_end(s);
+			return SESSION_ENDED;
+		case TARGET_LEFT:
+			on_left(s);
+			if (!s->child)
+				continue;	/* its exit code is ours */
+			s->ended = true;
 			return SESSION_ENDED;
 		case TARGET_BORN:
 		case TARGET_NOTHING:
@@ -552,13 +568,19 @@ int session_pidfd(const struct session *s)
 	return s->ended ? -1 : target_pidfd(s->target);
 }
 
-bool session_replaced(const struct session *s)
+const char *session_why(const struct session *s)
 {
-	return s->replaced;
+	if (s->replaced)
+		return "has executed another program: what was watched is gone; attach again to watch the new one";
+	if (s->left)
+		return "has executed a program with rights of its own (setuid, capabilities), which runs unwatched";
+	return NULL;
 }
 
 int session_exit_code(const struct session *s)
 {
+	if (s->left && s->child)
+		return -1;	/* it goes on */
 	return s->ended && target_is_launched(s->target) ? target_exit_code(s->target) : -1;
 }
 

@@ -66,8 +66,8 @@ void session_signal(struct session *s, int sig);
 /* For poll(2): becomes readable when the process ends; -1 if there is none. */
 int session_pidfd(const struct session *s);
 int session_exit_code(const struct session *s);
-/* It ended because the attached process has executed another program, which goes on unwatched. */
-bool session_replaced(const struct session *s);
+/* The process goes on unwatched though nobody has detached from it: "has executed ...", else NULL. */
+const char *session_why(const struct session *s);
 struct target *session_target(const struct session *s);
 /* Seconds of CPU time it has used, when last looked at. */
 double session_cpu(const struct session *s);

@@ -38,6 +38,7 @@ struct session {
 	bool placed;		/* the probe is in the target */
 	bool ending;		/* it is held on its way out: nothing of it will be used again */
 	bool ended, detached, paused;
+	bool left;		/* it has executed a program with rights of its own, unwatched */
 	bool replaced;		/* attached, and it has executed another program since */
 	double last_renew, last_usage, last_modules;
 	size_t known_modules;	/* the log has told of */

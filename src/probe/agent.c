@@ -271,6 +271,8 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 		else if (a->rings)
 			read_private(a, t, i);
 	}
+	for (uint32_t i = a->rings_used; i < a->nrings; i++)
+		ring_reader_read(a->reader, i, 0, NULL);	/* nothing of up to now is in there */
 	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
 	if (!last && a->state)
 		agent_answer_bounds(a, t, now_ns);

@@ -18,7 +18,7 @@
 #include "target/impl.h"
 #include "target/proc.h"
 
-static bool have_ptrace_capability(void)
+bool target_may_trace_all(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
@@ -118,7 +118,7 @@ static struct err *missing_right(pid_t pid, const struct proc_status *status)
 {
 	uid_t uid = getuid();
 	gid_t gid = getgid();
-	bool capable = have_ptrace_capability();
+	bool capable = target_may_trace_all();
 	int yama = yama_scope();
 	char owner[64];
 
@@ -223,7 +223,7 @@ static struct err *check(pid_t pid, bool quiet)
 		struct err *err = missing_right(pid, &status);
 		if (err)
 			return err;
-		if (ask && have_ptrace_capability())
+		if (ask && target_may_trace_all())
 			return err_new(ERR_DENIED, "process %d: the kernel forbids tracing it, even with "
 				       "CAP_SYS_PTRACE (a security module, or another container)", pid);
 		if (ask)

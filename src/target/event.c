@@ -272,6 +272,8 @@ static enum target_event do_exec(struct target *t)
 	struct err *err = target_run_to_start(t);
 	if (t->exited)
 		return TARGET_EXITED;
+	if (t->left)
+		return TARGET_LEFT;
 	if (err) {
 		log_line("%s", err->text);
 		err_free(err);
@@ -363,6 +365,18 @@ static bool attached_ended(struct target *t)
 	return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 
+/* Let go, but still our child if it was launched: its end is ours to take. */
+static enum target_event poll_left(struct target *t)
+{
+	int status;
+
+	t->reported = 0;
+	if (t->parent || waitpid(t->pid, &status, WNOHANG | WUNTRACED) != t->pid || WIFSTOPPED(status))
+		return TARGET_NOTHING;
+	target_set_exited(t, status);
+	return TARGET_EXITED;
+}
+
 enum target_event target_poll(struct target *t)
 {
 	if (t->exited)
@@ -376,6 +390,8 @@ enum target_event target_poll(struct target *t)
 		target_set_exited(t, -1);
 		return TARGET_EXITED;
 	}
+	if (t->left)
+		return poll_left(t);
 	if (t->exit_held) {
 		if (!t->ended) {	/* it was met during a stop */
 			t->ended = true;

@@ -21,6 +21,7 @@
 #include "target/impl.h"
 #include "target/proc.h"
 
+#define THREADS_MAX 200		/* started in a second: less than a hundredth of the time goes into it */
 #define STRANGER_SECONDS 0.02	/* until it is asked whose child it is */
 
 #ifndef __WNOTHREAD
@@ -116,6 +117,27 @@ void target_greet(struct target *t, struct thread *th)
 	ptrace(PTRACE_SETOPTIONS, th->tid, 0, target_options(t, th->tid));
 }
 
+/*
+ * Each birth stops two threads until we have looked. A program that lives on starting threads would be several
+ * times slower for it: from THREADS_MAX a second on it isn't told any more, and what the new ones fork isn't
+ * followed. (To seize them later, unstopped, might hang: PTRACE_SEIZE waits for an exec that waits for us.)
+ */
+static void count_birth(struct target *t, pid_t parent)
+{
+	double now = target_now();
+
+	if (now - t->births_since > 1) {
+		t->births_since = now;
+		t->births = 0;
+	}
+	if (++t->births > THREADS_MAX && !t->many_threads) {
+		t->many_threads = true;
+		log_line("process %d starts many threads: children of new ones aren't followed", t->pid);
+	}
+	if (t->many_threads)
+		ptrace(PTRACE_SETOPTIONS, parent, 0, target_options(t, parent));
+}
+
 static void add_thread(struct target *t, pid_t tid)
 {
 	int status;
@@ -146,10 +168,12 @@ void target_forked(struct target *t, pid_t tid, int event)
 	if ((event != PTRACE_EVENT_FORK && event != PTRACE_EVENT_VFORK && event != PTRACE_EVENT_CLONE) ||
 	    !t->family || ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) < 0 || !child)
 		return;
-	if (event == PTRACE_EVENT_CLONE && syscall(SYS_tgkill, t->pid, child, 0) == 0)
+	if (event == PTRACE_EVENT_CLONE && syscall(SYS_tgkill, t->pid, child, 0) == 0) {
 		add_thread(t, (pid_t)child);
-	else if (!owner_of(t->family, (pid_t)child))
+		count_birth(t, tid);
+	} else if (!owner_of(t->family, (pid_t)child)) {
 		add_child(t->family, t, (pid_t)child, event == PTRACE_EVENT_VFORK);
+	}
 }
 
 bool target_adopt_thread(struct target *t, pid_t tid)

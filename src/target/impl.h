@@ -49,6 +49,9 @@ struct target {
 	bool launched;
 	bool follow;		/* its threads and children are traced from their birth on */
 	struct target_family *family;	/* or NULL */
+	bool many_threads;	/* more than it would be cheap to be told of: new ones aren't traced */
+	unsigned births;	/* threads since */
+	double births_since;
 	pid_t parent;		/* who forked it; 0: launched or attached to */
 	bool born;		/* a child whose first stop is to come */
 	bool shares;		/* made by vfork: has its parent's memory until it executes something */
@@ -57,6 +60,7 @@ struct target {
 	bool stopped;
 	bool exited;
 	bool exec_pending;	/* the first thread is in PTRACE_EVENT_EXEC, not yet handled */
+	bool left;		/* let go at an exec that tracing would have spoiled; see rights.c */
 	bool first_left;	/* launched: the first thread has ended, others went on */
 	pid_t exit_held;	/* thread in PTRACE_EVENT_EXIT of an ending process, else 0 */
 	bool ended;		/* TARGET_EXITING was returned once */
@@ -105,9 +109,7 @@ void target_drop_thread(struct target *t, pid_t tid);
  */
 #define TARGET_OPTIONS PTRACE_O_TRACESYSGOOD
 #define TARGET_WATCH_OPTIONS (TARGET_OPTIONS | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
-/* A child, too, wants to be told of, and so do threads, since they may have children. */
-#define TARGET_FOLLOW_OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE)
-/* Those of a thread of a running target. */
+/* Those of a thread of a running target; where it is followed also to be told of children and threads. */
 long target_options(const struct target *t, pid_t tid);
 /* A thread of the running target, seized and watched. False if it is no longer there. */
 bool target_watch(struct target *t, pid_t tid);
@@ -157,6 +159,11 @@ struct err *target_run_to_start(struct target *t);
 
 /* remote.c */
 bool target_thread_has_seccomp(struct target *t, pid_t tid);
+/* rights.c */
+/* Just executed, and without the rights its file gives, because we trace it. */
+bool target_has_lost_rights(struct target *t);
+/* Out of execve(2) and stopped: it does that again, and is let go. */
+struct err *target_execute_untraced(struct target *t);
 
 /* mem.c */
 struct err *target_open_mem(struct target *t);
@@ -175,6 +182,8 @@ int target_open_mapping(void *ctx, const struct mapping *m);
 struct err *target_seize_error(pid_t pid, pid_t tid, int errnum);
 /* Is its program one for this build? ERR_UNSUPPORTED. */
 struct err *target_check_architecture(pid_t pid);
+/* CAP_SYS_PTRACE. */
+bool target_may_trace_all(void);
 /* target_check without asking the kernel in ways that leave a line in its log. */
 struct err *target_check_quiet(pid_t pid);
 

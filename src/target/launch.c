@@ -252,6 +252,11 @@ struct err *target_launch(const struct launch_spec *spec, struct target **ret, i
 		err = exec_error(spec, report_read, ret_exit);
 		goto fail;
 	}
+	if (target_has_lost_rights(t)) {
+		err = err_new(ERR_DENIED, "%s: has rights of its own (setuid, capabilities), which it wouldn't "
+			      "get from heaptop: run heaptop as root", spec->argv[0]);
+		goto fail;
+	}
 	t->stop_began = target_now();
 	err = target_run_to_start(t);
 	if (!err && !t->stopped) {

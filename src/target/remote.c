@@ -114,6 +114,12 @@ struct err *target_find_way(struct target *t)
 	return NULL;
 }
 
+uint64_t remote_find_syscall(struct target *t)
+{
+	err_free(find_code(t));	/* it may have no sigreturn */
+	return t->gadget;
+}
+
 /* ---- the thread ---- */
 
 struct stack_fact {

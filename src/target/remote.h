@@ -33,6 +33,8 @@
 #ifndef HEAPTOP_TARGET_REMOTE_H
 #define HEAPTOP_TARGET_REMOTE_H
 
+#include <stdint.h>
+
 struct target;
 
 /* Before threads are let go: a system call the calling thread was in is the kernel's to restart. Forgets what
@@ -40,5 +42,8 @@ struct target;
 void remote_leave_threads(struct target *t);
 /* Forget what was found out about code: an exec. */
 void remote_forget_code(struct target *t);
+
+/* Address of "syscall; ret" in one of the target's files, 0 if there is none. */
+uint64_t remote_find_syscall(struct target *t);
 
 #endif

@@ -300,7 +300,7 @@ static void new_image(struct target *t)
 	t->live = t->pid;
 	t->exit_held = 0;
 	t->first_left = false;
-	t->shares = t->born = false;
+	t->shares = t->born = t->many_threads = false;
 	t->view_valid = false;
 	target_close_mem(t);
 	target_close_maps(t);
@@ -321,6 +321,14 @@ struct err *target_run_to_start(struct target *t)
 	/* Out of execve(2) first. */
 	if (!err && run(t, PTRACE_SYSCALL) == RUN_OVER)
 		goto over;
+	if (!err && target_has_lost_rights(t)) {
+		err = target_execute_untraced(t);
+		if (!err)
+			return NULL;
+		log_line("%s: it runs without its rights", err->text);
+		err_free(err);
+		err = NULL;
+	}
 	if (!err)
 		err = target_open_mem(t);
 	if (!err)

@@ -104,8 +104,8 @@ long target_options(const struct target *t, pid_t tid)
 		return TARGET_OPTIONS;
 	if (!t->follow)
 		return TARGET_WATCH_OPTIONS;
-	return TARGET_OPTIONS | PTRACE_O_TRACEEXEC | TARGET_FOLLOW_OPTIONS |
-	       (tid == t->pid ? PTRACE_O_TRACEEXIT : 0);
+	return TARGET_OPTIONS | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+	       (t->many_threads ? 0 : PTRACE_O_TRACECLONE) | (tid == t->pid ? PTRACE_O_TRACEEXIT : 0);
 }
 
 bool target_watch(struct target *t, pid_t tid)
@@ -338,12 +338,13 @@ static struct err *seize_new(struct target *t, size_t *ret_fresh)
 		}
 		if (th)
 			continue;
+		/* First without PTRACE_SEIZE, which takes a lock that an exec holds while it waits for us. */
+		if (t->follow && target_adopt_thread(t, tids[i])) {
+			++*ret_fresh;
+			continue;
+		}
 		if (ptrace(PTRACE_SEIZE, tids[i], 0, target_options(t, tids[i])) < 0) {
 			int errnum = errno;
-			if (t->follow && target_adopt_thread(t, tids[i])) {
-				++*ret_fresh;
-				continue;
-			}
 			struct proc_stat stat;
 			/* One that has died meanwhile, or a first thread that has left. */
 			if (!proc_stat(t->pid, tids[i], &stat) || stat.state == 'Z' ||
@@ -478,6 +479,8 @@ struct err *target_stop(struct target *t)
 
 	if (t->stopped)
 		return NULL;
+	if (t->left)
+		return err_new(ERR_DENIED, "process %d runs with rights of its own", t->pid);
 	if (ending(t))
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))

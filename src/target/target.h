@@ -85,6 +85,9 @@ enum target_event {
 				 * thread in PTRACE_EVENT_EXIT); memory is still there: drain, then
 				 * target_poll again lets it go */
 	TARGET_EXITED,		/* gone. target_exit_status tells how */
+	TARGET_LEFT,		/* launched only: it executes a program with rights of its own (setuid), which it
+				 * wouldn't get while traced, and was let go for that; nothing but its end can be
+				 * seen, and that only of the one that was launched */
 	TARGET_BORN,		/* the first of a followed child: it has just been forked and is stopped before
 				 * its first instruction. One that vfork made, and that has its parent's memory
 				 * until then, begins with TARGET_EXEC or TARGET_EXITED instead */

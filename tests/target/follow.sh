@@ -175,6 +175,39 @@ for i in 0 1 2 3 4; do
   kill -TERM "${held[$i]}"
 done
 
+# ---- a program with rights of its own gets them, though heaptop has none ----
+if [ "$(id -u)" = 0 ] && have setpriv; then
+  open=$(mktemp -d "${TMPDIR:-/tmp}/heaptop-open.XXXXXX")
+  on_exit() { rm -rf "$open"; }
+  cat >"$tmp/rights.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  printf("%s: %d %d %s %d\n", argv[0], (int)getuid(), (int)geteuid(), argv[argc - 1], argc);
+  return 5;
+}
+END
+  gcc -o "$open/rights" "$tmp/rights.c"
+  cp "$HEAPTOP" "$family" "$open/"
+  chmod 755 "$open"
+  chmod 4755 "$open/rights"
+  # nobody COMMAND...: without any capability.
+  nobody() { (cd "$open" && timeout -k 5 60 setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all -- "$@") >"$tmp/out" 2>"$tmp/err" </dev/null; }
+  for script in './rights a "b c"; exit $?' '(exec ./rights x); ./rights y; ./victim_family leaf 3 >/dev/null' 'exec ./rights z' '../"${PWD##*/}"/rights w & wait $!'; do
+    nobody sh -c "$script"
+    want="$? $(cat "$tmp/out")"
+    nobody ./heaptop -e -q -b -x -d 1000 -- sh -c "$script"
+    is "setuid in a script: $script" "$? $(grep rights: "$tmp/out")" "$want"
+  done
+  like "which is root's here" "$(cat "$tmp/out")" 'rights: 65534 0 w'
+  nobody ./heaptop -b -x -- ./rights a
+  is "as the program itself it is refused" "$?" 125
+  like "in a line that says why" "$(cat "$tmp/err")" '^heaptop: ./rights: has rights of its own.*run heaptop as root$'
+else
+  skip "setuid programs" "not root, or no setpriv"
+fi
+
 # ---- heaptop is killed: all go on ----
 rounds=10
 quick && rounds=3

@@ -383,6 +383,67 @@ static void test_readers(void **state)
 	modules_destroy(mods);
 }
 
+/* What a forked child begins with. */
+static void test_copy(void **state)
+{
+	(void)state;
+	struct modules *mods = modules_create();
+	struct mapping maps[] = {
+		file_map("/proc/self/exe", 0x555500000000, 1),
+		{ .start = 0x600000000000, .end = 0x600000001000, .prot = RX, .path = "" },
+		file_map(libc_path(), 0x7f0000000000, 2),
+	};
+
+	update(mods, maps, 3);
+	struct modules *copy = modules_copy(mods);
+	modules_destroy(mods);
+	assert_int_equal(modules_count(copy), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct module *m = modules_find(copy, maps[i].start + 1);
+		assert_non_null(m);
+		assert_ptr_equal(m, module_get(copy, m->id));
+		assert_int_equal(modules_range_start(copy, maps[i].start + 1), maps[i].start);
+	}
+	/* it isn't read again, and goes on by itself */
+	opened = 0;
+	assert_false(update(copy, maps, 3));
+	maps[2].end += 0x1000;
+	assert_true(update(copy, maps, 3));
+	assert_int_equal(opened, 0);
+	assert_int_equal(modules_count(copy), 3);
+	modules_destroy(copy);
+}
+
+/* Two processes' files in one table: once each, wherever they lie. */
+static void test_adopt(void **state)
+{
+	(void)state;
+	struct modules *shared = modules_create(), *a = modules_create(), *b = modules_create();
+	struct mapping of_a[] = {
+		file_map("/proc/self/exe", 0x555500000000, 1),
+		file_map(libc_path(), 0x7f0000000000, 2),
+	};
+	struct mapping of_b[] = {
+		file_map(libc_path(), 0x7e0000000000, 2),
+		{ .start = 0x7e1000000000, .end = 0x7e1000001000, .prot = RX, .path = "" },
+	};
+
+	update(a, of_a, 2);
+	update(b, of_b, 2);
+	assert_int_equal(modules_adopt(shared, module_get(a, 1)), 1);
+	assert_int_equal(modules_adopt(shared, module_get(a, 2)), 2);
+	const struct module *libc = modules_find(b, of_b[0].start), *anon = modules_find(b, of_b[1].start);
+	assert_int_equal(modules_adopt(shared, libc), 2);
+	assert_int_equal(modules_adopt(shared, anon), 3);
+	assert_int_equal(modules_adopt(shared, anon), 3);
+	assert_ptr_equal(module_get(shared, 2)->file, libc->file);
+	modules_destroy(a);
+	modules_destroy(b);
+	assert_string_equal(module_get(shared, 2)->name, "libc.so.6");
+	assert_int_equal(modules_count(shared), 3);
+	modules_destroy(shared);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +456,8 @@ int main(void)
 		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_adopt),
 	};
 
 	return cmocka_run_group_tests_name("modules", tests, NULL, NULL);
