@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@
  */
 #define NRINGS 32u
 #define RING_BYTES (2u << 20)
+#define RING_BYTES_LEAST (256u << 10)
 #define ENTRY_BYTES 128	/* from there on: what start-up code looks at */
 #define TSC_LEARN_NS 5000000ull		/* the TSC's rate is learnt over no less */
 
@@ -166,6 +168,37 @@ static void fill_owner(struct wire_ctl *ctl)
 		ctl->owner_start = st.start;
 }
 
+static uint64_t rings_and_tags(const struct agent *a)
+{
+	return a->nrings * a->ring_stride + page_up(sizeof(struct wire_tags));
+}
+
+/*
+ * A target that may have only so much memory goes on getting its own: we take half of the addresses
+ * left at most, and a quarter of the memory.
+ */
+static struct err *choose_sizes(struct agent *a, struct target *t)
+{
+	uint64_t addresses, memory, fixed = WIRE_STATE_BYTES + page_up(sizeof(struct wire_rules));
+
+	target_room(t, &addresses, &memory);
+	a->nrings = NRINGS;
+	for (a->ring_bytes = RING_BYTES;; a->ring_bytes /= 2) {
+		a->ring_stride = a->ring_bytes + PAGE;
+		bool fits = fixed + rings_and_tags(a) <= addresses / 2;
+		if (fits && a->nrings * a->ring_bytes <= memory / 4)
+			return NULL;
+		if (a->ring_bytes > RING_BYTES_LEAST)
+			continue;
+		if (fits)	/* they fill up only as events come in */
+			return NULL;
+		return err_new(ERR_DENIED, "process %d may have only %" PRIu64 " MB more of address space "
+			       "(RLIMIT_AS), %" PRIu64 " MB are needed for heaptop not to be in its way: "
+			       "prlimit --as raises it", (int)target_pid(t), addresses >> 20,
+			       (2 * (fixed + rings_and_tags(a)) >> 20) + 1);
+	}
+}
+
 static struct err *map_state(struct agent *a, struct target *t)
 {
 	/* Most of it is never touched: the last walks of threads that aren't there. */
@@ -241,10 +274,7 @@ static struct err *map_memfd(struct agent *a, struct target *t)
 
 struct err *agent_map_rings(struct agent *a, struct target *t)
 {
-	a->nrings = NRINGS;
-	a->ring_bytes = RING_BYTES;
-	a->ring_stride = a->ring_bytes + PAGE;
-	uint64_t rings = a->nrings * a->ring_stride + page_up(sizeof(struct wire_tags));
+	uint64_t rings = rings_and_tags(a);
 	a->rings_bytes = rings + page_up(sizeof(struct wire_rules));
 	struct err *err = NULL;
 	if (!a->config.no_memfd) {
@@ -569,7 +599,9 @@ struct err *agent_place(struct probe *p, struct target *t)
 
 	if (getrandom(&a->nonce, sizeof(a->nonce), 0) != sizeof(a->nonce))
 		a->nonce = ticks_now() * 0x9e3779b97f4a7c15ull;
-	struct err *err = map_state(a, t);
+	struct err *err = choose_sizes(a, t);
+	if (!err)
+		err = map_state(a, t);
 	if (!err)
 		err = agent_map_rings(a, t);
 	if (!err)

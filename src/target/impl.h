@@ -159,6 +159,7 @@ struct err *target_run_to_start(struct target *t);
 
 /* remote.c */
 bool target_thread_has_seccomp(struct target *t, pid_t tid);
+
 /* rights.c */
 /* Just executed, and without the rights its file gives, because we trace it. */
 bool target_has_lost_rights(struct target *t);

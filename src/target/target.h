@@ -223,6 +223,9 @@ struct target_usage {
 	uint32_t threads;
 };
 bool target_usage(struct target *t, struct target_usage *ret);
+/* How many bytes more of addresses (RLIMIT_AS) and of memory (cgroups) it may have; UINT64_MAX: no limit
+ * is known. */
+void target_room(struct target *t, uint64_t *ret_addresses, uint64_t *ret_memory);
 /* Command line, sanitised, arguments joined by blanks; owned by the target. */
 const char *target_command(const struct target *t);
 /* The main thread's stack: its mapping "[stack]"; false if unknown. Any other: the mapping that

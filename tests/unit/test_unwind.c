@@ -351,7 +351,8 @@ static void test_no_cfi(void **state)
 	with_trace = 0;
 	asm_no_cfi(take);
 	check_outer(3);	/* self_snapshot, take, asm_no_cfi */
-	assert_int_equal(unwinder_stats(unw)->guessed, before + 1);
+	/* its instructions tell, so the frame pointer isn't just believed */
+	assert_int_equal(unwinder_stats(unw)->guessed, before);
 }
 
 static void test_generated_code(void **state)
@@ -369,8 +370,10 @@ static void test_generated_code(void **state)
 	void (*fn)(void (*)(void));
 	*(void **)&fn = code;
 	with_trace = 0;
+	uint64_t before = unwinder_stats(unw)->guessed;
 	fn(take);
 	check_outer(3);
+	assert_true(unwinder_stats(unw)->guessed > before);
 
 	/* Gone again: the same stack now goes through no known module, but the frame pointer is
 	 * as good as before. */
