@@ -49,7 +49,7 @@ if [ "$(id -u)" = 0 ]; then
   run 30 "${contained[@]}" "$tmp/heaptop" -b -n 1 -p "$started"
   is "root's process: refused" "$status" 1
   is "root's process: in one line" "$(wc -l <"$tmp/err")" 1
-  diag_file "$tmp/err" 3
+  like "root's process: that names the reason and what to do" "$(cat "$tmp/err")" "user namespace.*run heaptop"
   ok "it is left alone" text_intact "$started"
 fi
 done_testing
