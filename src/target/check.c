@@ -28,6 +28,16 @@ bool target_may_trace_all(void)
 	return data[0].effective >> CAP_SYS_PTRACE & 1;
 }
 
+/* Outside of all user namespaces every id is mapped to itself: "0 0 4294967295". */
+static bool in_user_namespace(void)
+{
+	CLEANUP_FREE char *text = proc_read(getpid(), 0, "uid_map", 1 << 16, NULL);
+	unsigned inside, outside, count;
+
+	return text && (sscanf(text, "%u %u %u", &inside, &outside, &count) != 3 || inside || outside ||
+			count != UINT32_MAX);
+}
+
 /* kernel.yama.ptrace_scope; 0 where Yama isn't there. */
 static int yama_scope(void)
 {
@@ -223,6 +233,10 @@ static struct err *check(pid_t pid, bool quiet)
 		struct err *err = missing_right(pid, &status);
 		if (err)
 			return err;
+		if (ask && target_may_trace_all() && in_user_namespace())
+			return err_new(ERR_DENIED, "process %d isn't in heaptop's user namespace, whose root "
+				       "has no rights outside of it: run heaptop where the process was "
+				       "started", pid);
 		if (ask && target_may_trace_all())
 			return err_new(ERR_DENIED, "process %d: the kernel forbids tracing it, even with "
 				       "CAP_SYS_PTRACE (a security module, or another container)", pid);

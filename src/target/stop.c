@@ -268,6 +268,21 @@ static char thread_state(const struct target *t, pid_t tid)
 	return proc_stat(t->pid, tid, &stat) ? stat.state : 'X';
 }
 
+/*
+ * Is one of the others still on its way to its stop? Threads wait uninterruptibly for each other, too:
+ * for the lock of their address space, whose holder may be waiting for a processor.
+ */
+static bool others_move(const struct target *t, pid_t tid)
+{
+	for (size_t i = 0; i < t->nthreads; i++) {
+		const struct thread *th = &t->threads[i];
+		if (th->tid != tid && th->state == THREAD_RUNNING &&
+		    !strchr("DtTZX", thread_state(t, th->tid)))
+			return true;
+	}
+	return false;
+}
+
 static struct err *cant_stop(const struct target *t, pid_t tid)
 {
 	return err_new(ERR_BUSY, "thread %d of process %d waits in the kernel and can't be stopped now (a disk, "
@@ -312,7 +327,11 @@ static struct err *wait_all(struct target *t, double deadline)
 		if (t->family)
 			target_let_sharers_run(t->family);
 		double now = target_now();
-		if (now > deadline || (state == 'D' && now - began > WAIT_PATIENCE))
+		if (now > deadline)
+			return cant_stop(t, tid);
+		if (state != 'D' || (now - began > WAIT_PATIENCE && others_move(t, tid)))
+			began = now;
+		if (now - began > WAIT_PATIENCE)
 			return cant_stop(t, tid);
 		target_sleep(nap);
 		if (nap < 1e-3)

@@ -4,10 +4,12 @@
  * block is resized, handed to another thread or freed. One more thread sits in nanosleep,
  * poll and read and counts the calls that ended in EINTR.
  *
- *	checker [THREADS [SECONDS [REST]]]	default: 16 threads, until SIGTERM or SIGINT
+ *	checker [THREADS [SECONDS [REST [lively]]]]	default: 16 threads, until SIGTERM or SIGINT
  *
  * REST: microseconds that each thread rests after every hundred steps, so that other programs get
- * their share of the processors.
+ * their share of the processors. With "lively" threads come and go besides, which take blocks over
+ * and leave some behind, and signals fly: each thread gets some, on a stack of its own.
+ * A block belongs to one thread at a time, which is checked too.
  * Prints "ready" once all threads work, at the end "ok N checks" and "eintr N", and leaves with 0.
  * A block that isn't as it was left: "CORRUPT ..." on stderr and abort().
  */
@@ -27,15 +29,18 @@
 
 #define BLOCKS 64		/* a thread's own blocks */
 #define EXCHANGE 128		/* places where blocks change hands */
+#define SIGNAL_STACK (64u << 10)
 
 struct block {
 	unsigned char *p;
 	size_t size;
 	uint32_t seed;
+	const void *owner;	/* the array of the thread that has it; NULL while it changes hands */
 };
 
 static atomic_bool stopping;
 static long rest_us;
+static bool lively;
 static atomic_uint_fast64_t checks, interrupted;
 static pthread_barrier_t started;
 static pthread_mutex_t exchange_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -95,7 +100,7 @@ static size_t pick_size(uint32_t *random)
 	return r % 300;
 }
 
-static void make(struct block *b, uint32_t *random)
+static void make(struct block *b, const void *owner, uint32_t *random)
 {
 	size_t size = pick_size(random), align = (size_t)16 << next_random(random) % 5;
 	void *p = NULL;
@@ -129,8 +134,16 @@ static void make(struct block *b, uint32_t *random)
 		fprintf(stderr, "CORRUPT alignment: %p\n", p);
 		abort();
 	}
-	*b = (struct block){ p, size, next_random(random) };
+	*b = (struct block){ p, size, next_random(random), owner };
 	fill(b);
+}
+
+static void check_owner(const struct block *b, const void *owner)
+{
+	if (b->owner == owner)
+		return;
+	fprintf(stderr, "CORRUPT owner: block %p is of %p, not %p\n", (const void *)b->p, b->owner, owner);
+	abort();
 }
 
 static void resize(struct block *b, uint32_t *random)
@@ -145,7 +158,7 @@ static void resize(struct block *b, uint32_t *random)
 		exit(1);
 	}
 	verify(b, p, both, "after realloc");
-	*b = (struct block){ p, size, next_random(random) };
+	*b = (struct block){ p, size, next_random(random), b->owner };
 	fill(b);
 }
 
@@ -162,11 +175,16 @@ static void swap(struct block *b, uint32_t *random)
 
 	pthread_mutex_lock(&exchange_lock);
 	struct block other = *place;
+	const void *owner = b->owner;
+	b->owner = NULL;
 	*place = *b;
 	pthread_mutex_unlock(&exchange_lock);
 	*b = other;
-	if (b->p)
-		verify(b, b->p, b->size, "after exchange");
+	if (!b->p)
+		return;
+	verify(b, b->p, b->size, "after exchange");
+	check_owner(b, NULL);
+	b->owner = owner;
 }
 
 static void note(long rc)
@@ -175,20 +193,20 @@ static void note(long rc)
 		interrupted++;
 }
 
-static void *work(void *arg)
+static void steps(struct block *blocks, unsigned n, uint32_t random)
 {
-	uint32_t random = 2463534242u + (uint32_t)(uintptr_t)arg * 7919u;
-	struct block blocks[BLOCKS] = { 0 };
-
-	pthread_barrier_wait(&started);
-	for (unsigned step = 1; !stopping; step++) {
-		if (rest_us && step % 100 == 0)
-			note(nanosleep(&(struct timespec){ .tv_nsec = rest_us * 1000 }, NULL));
+	for (unsigned step = 1; !stopping && (!n || step <= n); step++) {
+		if (rest_us && step % 100 == 0) {
+			long rc = nanosleep(&(struct timespec){ .tv_nsec = rest_us * 1000 }, NULL);
+			if (!lively)	/* else it may have been one of our signals */
+				note(rc);
+		}
 		struct block *b = &blocks[next_random(&random) % BLOCKS];
 		if (!b->p) {
-			make(b, &random);
+			make(b, blocks, &random);
 			continue;
 		}
+		check_owner(b, blocks);
 		switch (next_random(&random) % 4) {
 		case 0:
 			resize(b, &random);
@@ -203,6 +221,63 @@ static void *work(void *arg)
 	for (size_t i = 0; i < BLOCKS; i++)
 		if (blocks[i].p)
 			drop(&blocks[i]);
+}
+
+static void *work(void *arg)
+{
+	struct block blocks[BLOCKS] = { 0 };
+	stack_t stack = { .ss_sp = malloc(SIGNAL_STACK), .ss_size = SIGNAL_STACK }, none = { .ss_flags = SS_DISABLE };
+
+	sigaltstack(&stack, NULL);
+	pthread_barrier_wait(&started);
+	steps(blocks, 0, 2463534242u + (uint32_t)(uintptr_t)arg * 7919u);
+	sigaltstack(&none, NULL);
+	free(stack.ss_sp);
+	return NULL;
+}
+
+/* ---- lively ---- */
+
+static atomic_uint_fast64_t signals_handled, short_lives;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	signals_handled++;
+}
+
+static void *short_life(void *arg)
+{
+	struct block blocks[BLOCKS] = { 0 };
+
+	steps(blocks, 150, (uint32_t)(uintptr_t)arg);
+	short_lives++;
+	return NULL;
+}
+
+struct crowd {
+	pthread_t *threads;
+	unsigned long n;
+};
+
+/* Lets threads come and go, and sends signals to those that stay. */
+static void *stir(void *arg)
+{
+	struct crowd *crowd = arg;
+	uint32_t random = 362436069u;
+
+	pthread_barrier_wait(&started);
+	while (!stopping) {
+		pthread_t th[3];
+		int n = 0;
+		while (n < 3 && !pthread_create(&th[n], NULL, short_life, (void *)(uintptr_t)next_random(&random)))
+			n++;
+		for (int i = 0; i < 4; i++)
+			pthread_kill(crowd->threads[next_random(&random) % crowd->n], SIGUSR1);
+		while (n)
+			pthread_join(th[--n], NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	}
 	return NULL;
 }
 
@@ -229,30 +304,41 @@ int main(int argc, char **argv)
 	double seconds = argc > 2 ? strtod(argv[2], NULL) : 0;
 	struct sigaction action = { .sa_handler = on_signal };
 	struct timespec from, now;
-	pthread_t sitter;
+	pthread_t sitter, stirrer;
 	sigset_t set, old;
 
 	rest_us = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
-	if (argc > 4 || nthreads < 1 || nthreads > 1000 || seconds < 0 || rest_us < 0 ||
+	lively = argc > 4 && strcmp(argv[4], "lively") == 0;
+	if (argc > 5 || nthreads < 1 || nthreads > 1000 || seconds < 0 || rest_us < 0 ||
 	    rest_us >= 1000000) {
-		fprintf(stderr, "usage: checker [THREADS [SECONDS [REST]]]\n");
+		fprintf(stderr, "usage: checker [THREADS [SECONDS [REST [lively]]]]\n");
 		return 2;
 	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = on_usr1;
+	action.sa_flags = SA_ONSTACK | SA_RESTART;
+	sigaction(SIGUSR1, &action, NULL);
 	sigfillset(&set);
 	sigdelset(&set, SIGABRT);
 	sigdelset(&set, SIGSEGV);
 	pthread_sigmask(SIG_BLOCK, &set, &old);
+	sigdelset(&set, SIGUSR1);
 	pthread_t *threads = calloc(nthreads, sizeof(*threads));
 	if (!threads || pipe(pipe_fds)) {
 		perror("checker");
 		return 1;
 	}
-	pthread_barrier_init(&started, NULL, (unsigned)nthreads + 2);
+	pthread_barrier_init(&started, NULL, (unsigned)nthreads + 2 + lively);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	for (unsigned long i = 0; i < nthreads; i++)
 		if (pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i))
 			return 1;
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	struct crowd crowd = { threads, nthreads };
+	if (lively && pthread_create(&stirrer, NULL, stir, &crowd))
+		return 1;
 	if (pthread_create(&sitter, NULL, sit, NULL))
 		return 1;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -271,6 +357,8 @@ int main(int argc, char **argv)
 		if (seconds > 0 && up >= seconds)
 			stopping = true;
 	}
+	if (lively)
+		pthread_join(stirrer, NULL);	/* it sends signals to these: */
 	for (unsigned long i = 0; i < nthreads; i++)
 		pthread_join(threads[i], NULL);
 	(void)!write(pipe_fds[1], "x", 1);
@@ -279,6 +367,9 @@ int main(int argc, char **argv)
 		if (exchange[i].p)
 			drop(&exchange[i]);
 	free(threads);
+	if (lively)
+		printf("lively %" PRIu64 " threads, %" PRIu64 " signals\n", (uint64_t)short_lives,
+		       (uint64_t)signals_handled);
 	printf("ok %" PRIu64 " checks\neintr %" PRIu64 "\n", (uint64_t)checks, (uint64_t)interrupted);
 	return 0;
 }
