@@ -16,7 +16,7 @@
 #include "target/proclist.h"
 
 enum {
-	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
+	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD, OPT_DOCTOR,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -50,6 +50,8 @@ static const struct opt {
 	{ { "no-color", no_argument, NULL, 'C' }, NULL, "monochrome" },
 	{ { "no-unicode", no_argument, NULL, 'U' }, NULL, "ASCII only" },
 	{ { "no-mouse", no_argument, NULL, 'M' }, NULL, "leave the mouse to the terminal" },
+	{ { "doctor", no_argument, NULL, OPT_DOCTOR }, NULL,
+	  "say what works here, what doesn't, and why" },
 	{ { "keys", no_argument, NULL, OPT_KEYS }, NULL, "list the keys" },
 	{ { "record-stacks", required_argument, NULL, OPT_RECORD }, "FILE",
 	  "keep every recorded stack, for benchmarks" },
@@ -65,6 +67,7 @@ static void usage(void)
 	       "       heaptop [OPTION]... -p PID                  watch a running process\n"
 	       "       heaptop [OPTION]... -i FILE                 look at a snapshot\n"
 	       "       heaptop                                     choose a process\n"
+	       "       heaptop --doctor [-p PID | PROGRAM]         would it work, and why not?\n"
 	       "\nWhich call sites hold memory, which allocate fastest, and the call trees behind "
 	       "them, live.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(opts); i++) {
@@ -278,6 +281,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		ui_print_keys();
 		cli->mode = CLI_DONE;
 		return true;
+	case OPT_DOCTOR:
+		cli->doctor = true;
+		return true;
 	case OPT_RECORD:
 		cli->record = arg;
 		return true;
@@ -346,6 +352,10 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 	}
 	if (sources > 1)
 		return fail("give one of: a program to run, -p, -i");
+	if (cli->doctor && cli->mode == CLI_INPUT)
+		return fail("--doctor looks at the machine, a process or a program, not at a snapshot");
+	if (cli->doctor && cli->mode == CLI_PICK && cli->name)
+		return fail("-p: several processes are called '%s': give a process id", cli->name);
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
 	if (cli->batch && cli->tui)

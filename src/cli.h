@@ -51,6 +51,7 @@ struct cli {
 	const char *io_path;
 	bool no_color, no_unicode, no_mouse;
 	const char *record;	/* --record-stacks, or NULL */
+	bool doctor;		/* say whether it would work, and why not, instead of doing it */
 	bool quiet, verbose;
 };
 

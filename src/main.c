@@ -12,8 +12,10 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli.h"
 #include "collect/collect.h"
+#include "doctor.h"
 #include "export/export.h"
 #include "headless.h"
 #include "heap/view.h"
@@ -28,6 +30,18 @@ static int fail(struct err *err, int code)
 	fprintf(stderr, "heaptop: %s\n", err->text);
 	err_free(err);
 	return code;
+}
+
+/* What a missing right or facility has stopped, --doctor knows more of. */
+static struct err *point_to_doctor(struct err *err, const struct cli *cli)
+{
+	if (err->code != ERR_DENIED && err->code != ERR_UNSUPPORTED && err->code != ERR_BUSY)
+		return err;
+	char *text = cli->mode == CLI_RUN ? xasprintf("%s (heaptop --doctor tells more)", err->text) :
+		xasprintf("%s (heaptop --doctor -p %d tells more)", err->text, cli->pid);
+	free(err->text);
+	err->text = text;
+	return err;
 }
 
 /* The screen is left out where nobody would see it; *ret_why says why it can't be opened. */
@@ -153,7 +167,7 @@ static int watch(struct cli *cli, bool screen)
 		relay_launched(relay);
 	if (err) {
 		relay_destroy(relay);
-		return fail(err, code);
+		return fail(point_to_doctor(err, cli), code);
 	}
 	struct export_options options = export_options(cli);
 	struct saver *saver = saver_create(c, NULL, collector_names(c), &options);
@@ -193,6 +207,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (cli.mode == CLI_DONE)
 		return cli.exit_code;
+	if (cli.doctor)
+		return doctor_run(&cli);
 	log_to_stderr(cli.verbose && !wants_screen(&cli));
 	struct err *err = choose_front(&cli, &screen);
 	if (err)
