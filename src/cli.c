@@ -20,6 +20,7 @@ enum {
 	OPT_BASE, OPT_NAME, OPT_NO_FOLLOW, OPT_PROCESS,
 	OPT_MMAP,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
+	OPT_DOCTOR,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -65,6 +66,8 @@ static const struct opt {
 	{ { "no-color", no_argument, NULL, 'C' }, NULL, "monochrome" },
 	{ { "no-unicode", no_argument, NULL, 'U' }, NULL, "ASCII only" },
 	{ { "no-mouse", no_argument, NULL, 'M' }, NULL, "leave the mouse to the terminal" },
+	{ { "doctor", no_argument, NULL, OPT_DOCTOR }, NULL,
+	  "say what works here, what doesn't, and why" },
 	{ { "keys", no_argument, NULL, OPT_KEYS }, NULL, "list the keys" },
 	{ { "record-stacks", required_argument, NULL, OPT_RECORD }, "FILE",
 	  "keep every recorded stack, for benchmarks" },
@@ -80,6 +83,7 @@ static void usage(void)
 	       "       heaptop [OPTION]... -p PID[,PID]...         watch running processes\n"
 	       "       heaptop [OPTION]... -i FILE                 look at a snapshot\n"
 	       "       heaptop                                     choose a process\n"
+	       "       heaptop --doctor [-p PID | PROGRAM]         would it work, and why not?\n"
 	       "\nWhich call sites hold memory, which allocate fastest, and the call trees behind "
 	       "them, live.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(opts); i++) {
@@ -382,6 +386,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		return parse_named("--realloc", named_add(&cli->named, NAMED_REALLOC, arg));
 	case OPT_PRESET:
 		return parse_named("--preset", named_add_preset(&cli->named, arg, PRESET_DIR));
+	case OPT_DOCTOR:
+		cli->doctor = true;
+		return true;
 	case OPT_RECORD:
 		cli->record = arg;
 		return true;
@@ -457,6 +464,10 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 	if (cli->npids && cli->mode == CLI_PICK)
 		return fail("-p: several processes are called '%s': use --name=%s for all of them", cli->name,
 			    cli->name);
+	if (cli->doctor && cli->mode == CLI_INPUT)
+		return fail("--doctor looks at the machine, a process or a program, not at a snapshot");
+	if (cli->doctor && cli->mode == CLI_PICK && cli->name)
+		return fail("-p: several processes are called '%s': give a process id", cli->name);
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
 	if ((cli->sort == REPORT_DELTA_BYTES || cli->value == REPORT_DELTA_BYTES) && !cli->base)

@@ -65,6 +65,7 @@ struct cli {
 	bool no_color, no_unicode, no_mouse;
 	const char *record;	/* --record-stacks, or NULL */
 	struct named_list named;	/* --alloc, --free, --realloc, --preset; for the process's life */
+	bool doctor;		/* say whether it would work, and why not, instead of doing it */
 	bool quiet, verbose;
 };
 

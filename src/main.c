@@ -13,8 +13,10 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli.h"
 #include "collect/collect.h"
+#include "doctor.h"
 #include "export/export.h"
 #include "headless.h"
 #include "heap/view.h"
@@ -31,6 +33,18 @@ static int fail(struct err *err, int code)
 		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
 	err_free(err);
 	return code;
+}
+
+/* What a missing right or facility has stopped, --doctor knows more of. */
+static struct err *point_to_doctor(struct err *err, const struct cli *cli)
+{
+	if (err->code != ERR_DENIED && err->code != ERR_UNSUPPORTED && err->code != ERR_BUSY)
+		return err;
+	char *text = cli->mode == CLI_RUN ? xasprintf("%s (heaptop --doctor tells more)", err->text) :
+		xasprintf("%s (heaptop --doctor -p %d tells more)", err->text, cli->pid);
+	free(err->text);
+	err->text = text;
+	return err;
 }
 
 /* The screen is left out where nobody would see it; *ret_why says why it can't be opened. */
@@ -157,7 +171,7 @@ static int watch(struct cli *cli, bool screen)
 		relay_launched(relay);
 	if (err) {
 		relay_destroy(relay);
-		return fail(err, code);
+		return fail(point_to_doctor(err, cli), code);
 	}
 	for (const char *line = collector_refusals(c); *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
@@ -199,6 +213,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (cli.mode == CLI_DONE)
 		return cli.exit_code;
+	if (cli.doctor)
+		return doctor_run(&cli);
 	log_to_stderr(cli.verbose && !wants_screen(&cli));
 	struct err *err = choose_front(&cli, &screen);
 	if (err)

@@ -38,7 +38,8 @@ struct tty {
 	int rows, cols;
 };
 
-struct err *tty_available(void)
+/* *ret_colors of the terminal, and *ret_size, which may be NULL. */
+static struct err *look_at_terminal(int *ret_colors, struct winsize *ret_size)
 {
 	CLEANUP_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	const char *name = getenv("TERM");
@@ -51,9 +52,34 @@ struct err *tty_available(void)
 	if (setupterm(NULL, fd, &status) != OK)
 		return err_new(ERR_UNSUPPORTED, "TERM=%.40s is not known here: no screen", name);
 	bool fine = cursor_address && *cursor_address;
+	*ret_colors = max_colors > 0 ? max_colors : 0;
 	del_curterm(cur_term);
 	if (!fine)
 		return err_new(ERR_UNSUPPORTED, "TERM=%.40s can't place the cursor: no screen", name);
+	if (ret_size && ioctl(fd, TIOCGWINSZ, ret_size))
+		*ret_size = (struct winsize){ 0 };
+	return NULL;
+}
+
+struct err *tty_available(void)
+{
+	int colors;
+
+	return look_at_terminal(&colors, NULL);
+}
+
+struct err *tty_facts(struct ui_terminal *ret)
+{
+	struct winsize size = { 0 };
+
+	*ret = (struct ui_terminal){ 0 };
+	struct err *err = look_at_terminal(&ret->colors, &size);
+	if (err)
+		return err;
+	snprintf(ret->name, sizeof(ret->name), "%s", getenv("TERM"));
+	ret->height = size.ws_row;
+	ret->width = size.ws_col;
+	ret->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	return NULL;
 }
 

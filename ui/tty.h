@@ -17,6 +17,10 @@ struct ui_options;
 /* NULL: a screen can be opened. */
 struct err *tty_available(void);
 
+/* The terminal as it is, without opening a screen on it. Errors as tty_available. */
+struct ui_terminal;
+struct err *tty_facts(struct ui_terminal *ret);
+
 /* UTF-8 locale, and a terminal that shows our glyphs; also without a terminal (scripts). */
 bool tty_want_unicode(const struct ui_options *options);
 

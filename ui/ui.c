@@ -263,6 +263,11 @@ struct err *ui_available(void)
 	return tty_available();
 }
 
+struct err *ui_terminal(struct ui_terminal *ret)
+{
+	return tty_facts(ret);
+}
+
 struct err *ui_run(const struct ui_source *source, struct names *names, struct relay *relay,
 		   const struct ui_options *options, enum ui_leave *ret_leave, int *ret_signal)
 {

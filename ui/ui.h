@@ -90,6 +90,16 @@ enum ui_leave {
 /* Can a screen be opened (a /dev/tty, a TERM with cursor addressing)? NULL: yes, else why not. */
 struct err *ui_available(void);
 
+/* What that terminal is, for --doctor. */
+struct ui_terminal {
+	char name[41];		/* TERM */
+	int height, width;	/* in cells; 0: it doesn't tell */
+	int colors;		/* 0: monochrome */
+	bool utf8;		/* by the locale */
+};
+/* Errors as ui_available. */
+struct err *ui_terminal(struct ui_terminal *ret);
+
 struct err *ui_run(const struct ui_source *source, struct names *names, struct relay *relay,
 		   const struct ui_options *options, enum ui_leave *ret_leave, int *ret_signal);
 

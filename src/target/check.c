@@ -49,7 +49,7 @@ static int yama_scope(void)
 	return digit - '0';
 }
 
-static void user_name(uid_t uid, char *buf, size_t size)
+void target_user_name(uid_t uid, char *buf, size_t size)
 {
 	struct passwd pw, *found = NULL;
 	char space[2048];
@@ -81,7 +81,7 @@ static bool is_descendant(pid_t pid)
  * The process's files belong to root when it is protected: proc(5), "dumpable". The folder itself
  * doesn't: it always belongs to the effective user.
  */
-static bool is_protected(pid_t pid, const struct proc_status *status)
+bool target_is_protected(pid_t pid, const struct proc_status *status)
 {
 	char path[32];
 	struct stat st;
@@ -137,7 +137,7 @@ static struct err *missing_right(pid_t pid, const struct proc_status *status)
 	if (capable)
 		return NULL;
 	if (status->uid[0] != uid) {
-		user_name(status->uid[0], owner, sizeof(owner));
+		target_user_name(status->uid[0], owner, sizeof(owner));
 		return err_new(ERR_DENIED, "process %d: owned by %s: run heaptop as root "
 			       "(sudo heaptop -p %d)", pid, owner, pid);
 	}
@@ -146,7 +146,7 @@ static struct err *missing_right(pid_t pid, const struct proc_status *status)
 		return err_new(ERR_DENIED, "process %d: %s runs with another user's or group's rights "
 			       "(setuid): run heaptop as root (sudo heaptop -p %d)", pid,
 			       status->name, pid);
-	if (is_protected(pid, status))
+	if (target_is_protected(pid, status))
 		return err_new(ERR_DENIED, "process %d: %s is protected (setuid, capabilities or not "
 			       "dumpable): run heaptop as root (sudo heaptop -p %d)", pid,
 			       status->name, pid);

@@ -185,6 +185,11 @@ struct err *target_seize_error(pid_t pid, pid_t tid, int errnum);
 struct err *target_check_architecture(pid_t pid);
 /* CAP_SYS_PTRACE. */
 bool target_may_trace_all(void);
+/* Not dumpable: only the capability helps. */
+struct proc_status;
+bool target_is_protected(pid_t pid, const struct proc_status *status);
+/* The user's name, sanitised, or "uid 1000". */
+void target_user_name(uid_t uid, char *buf, size_t size);
 /* target_check without asking the kernel in ways that leave a line in its log. */
 struct err *target_check_quiet(pid_t pid);
 

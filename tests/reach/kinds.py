@@ -6,6 +6,7 @@ to do from its standard input). To add one: a function here, under @kind("its na
 import os
 import shutil
 import subprocess
+import threading
 
 SOURCE = os.path.join(os.environ.get("abs_top_srcdir") or os.getcwd(), "tests", "victims")
 FLAGS = ["-g", "-O1", "-fno-builtin", "-fno-inline", "-fno-ipa-icf", "-fno-optimize-sibling-calls",
@@ -35,11 +36,15 @@ class Target:
     keeps_books = True
 
     def __init__(self, path, *words, before=(), outer=(), options=(), environment=None, named=True,
-                 modules=None, refused=None, namespace=False, shell=None):
+                 modules=None, refused=None, refusable=None, namespace=False, shell=None,
+                 sites=None):
         self.path, self.words, self.before, self.outer = path, words, before, outer
         self.options, self.environment, self.named = options, environment or {}, named
+        self.sites = sites  # address ranges of the victim's site functions, where the module alone won't do
         self.modules = modules or {os.path.basename(path)}
-        self.refused, self.namespace, self.shell = refused, namespace, shell
+        # a pattern for the one line that must (refused) or may, on attaching (refusable), be all there is
+        self.refused, self.refusable = refused, refusable
+        self.namespace, self.shell = namespace, shell
 
     def command(self, fd, rate):
         argv = [*self.before, self.path, f"out={fd}", f"rate={rate}", *self.words]
@@ -59,7 +64,7 @@ class Target:
 class Program:
     """`argv(folder)`; `hello` is written first, then it must be ready; `work` makes it end."""
     keeps_books = False
-    options, environment, refused, outer, wanted = (), {}, None, (), None
+    options, outer, environment = (), (), {}
 
     def __init__(self, argv, hello=b"", work=b"", least=100, repeats=False, environment=None, answer="ready"):
         self.arguments, self.hello, self.script, self.least = argv, hello, work, least
@@ -107,7 +112,8 @@ def archive(name):
 
 
 class Workshop:
-    """Builds the victim in a folder, each variant once."""
+    """Builds the victim in a kind's folder; variants that several kinds use are compiled once."""
+    made, lock = {}, threading.Lock()
 
     def __init__(self, folder):
         self.folder = folder
@@ -118,11 +124,17 @@ class Workshop:
     def build(self, flags=(), compiler=("gcc", "-std=gnu11"), libs=(), name="reach",
               sources=("reach.c", "reach_pool.c")):
         path = self.path(name)
+        tool(compiler[0])
+        how = [*compiler, *FLAGS, *flags]
+        what = [*(os.path.join(SOURCE, s) for s in sources), *libs, "-lm", "-pthread"]
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            tool(compiler[0])
-            run([*compiler, *FLAGS, *flags, "-o", path, *(os.path.join(SOURCE, s) for s in sources),
-                 *libs, "-lm", "-pthread"])
+            with self.lock:
+                key = "\0".join(how + what)
+                if key not in self.made:
+                    self.made[key] = os.path.join(os.path.dirname(self.folder), f"build-{len(self.made)}")
+                    run([*how, "-o", self.made[key], *what])
+                shutil.copy(self.made[key], path)
         return path
 
     def cxx(self, flags=(), libs=()):
@@ -189,8 +201,11 @@ def _(w):
     options = [f"--alloc=0x{at['malloc']}(size=1)", f"--alloc=0x{at['calloc']}(count=1,size=2)",
                f"--realloc=0x{at['realloc']}(ptr=1,size=2)", f"--free=0x{at['free']}(ptr=1)",
                f"--alloc=0x{at['posix_memalign']}(out=1,align=2,size=3)"]
-    # one thread: what the C library allocates for another would be in the same module
-    return Target(path, "threads=1", "steps=16000", options=options, named=False)
+    # what the C library allocates at its start is in the same module
+    sites = [(int(words[0], 16), int(words[0], 16) + int(words[1], 16))
+             for words in map(str.split, run(["nm", "-S", full]).splitlines())
+             if len(words) == 4 and words[3].startswith("site_")]
+    return Target(path, options=options, named=False, sites=sites)
 
 
 @kind("prelinked: linked at an address of its own")
@@ -275,7 +290,11 @@ def _(w):
 @kind("heaptop inside such a container, too")
 def _(w):
     tool("nsenter")
-    return Target(w.build(), outer=[tool("unshare"), "-pf", "--kill-child", "--mount-proc"], namespace=True)
+    # its first process stays until the others have gone, since it takes them with it
+    init = ["sh", "-c", '"$@"; code=$?; set -- /proc/[0-9]*; '
+            'while [ $# -gt 1 ]; do sleep 0.1; set -- /proc/[0-9]*; done; exit $code', "sh"]
+    return Target(w.build(), outer=[tool("unshare"), "-pf", "--kill-child", "--mount-proc", *init],
+                  namespace=True)
 
 
 @kind("a user namespace")
@@ -428,7 +447,7 @@ def _(w):
 
 @kind("seccomp: what it doesn't need is death")
 def _(w):
-    return Target(w.build(), "seccomp")
+    return Target(w.build(), "seccomp", refusable="seccomp filter")
 
 
 @kind("mostly realloc")

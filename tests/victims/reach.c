@@ -27,11 +27,13 @@
  * seccomp	every system call that it doesn't need is death
  * maps		thousands of mappings and a reservation of 64 GB
  *
- * It says "ready PID", waits for a byte or the end of its standard input, works, and prints
+ * It says "ready", waits for a byte or the end of its standard input, works, and prints
  *
  *	site NAME allocs N alloc_bytes N frees N live_blocks N live_bytes N
  *	se NAME alloc_blocks X alloc_bytes X live_blocks X live_bytes X
  *	sound
+ *
+ * and ends after another byte, or the end of its input: who watches has seen the rest then.
  *
  * Every site_* function is one caller of one allocator function. All figures are each thread's own
  * until it ends, so they never vary. For the standard errors see known.c.
@@ -627,7 +629,7 @@ static void forbid(void)
 		SYS_read, SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise,
 		SYS_brk, SYS_futex, SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_rseq,
 		SYS_set_robust_list, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_restart_syscall,
-		SYS_getrandom, SYS_sched_yield, SYS_getpid, SYS_gettid,
+		SYS_getrandom, SYS_sched_yield, SYS_sched_getaffinity, SYS_gettid, SYS_openat, SYS_close,
 	};
 	static struct sock_filter code[64];
 	struct sock_fprog prog = { 0, code };
@@ -674,7 +676,7 @@ static void load_allocator(void)
 	*(void **)&api.malloc = dlsym(lib, "malloc");
 	*(void **)&api.calloc = dlsym(lib, "calloc");
 	*(void **)&api.realloc = dlsym(lib, "realloc");
-	*(void **)&api.posix_memalign = dlsym(lib, "posix_memalign");
+	api.posix_memalign = NULL;	/* dlsym would find the C library's */
 	*(void **)&api.free = dlsym(lib, "free");
 	memcpy(&code, &api.malloc, sizeof(code));
 	before = *(volatile unsigned char *)code;
@@ -716,6 +718,15 @@ static void wait_for(pid_t pid)
 	if (waitpid(pid, &status, 0) != pid)
 		die("waitpid");
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 4);
+}
+
+static void await_byte(void)
+{
+	char byte;
+
+	while (read(0, &byte, 1) < 0)
+		if (errno != EINTR)
+			die("read");
 }
 
 static void parse(int argc, char **argv)
@@ -761,7 +772,6 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	char byte;
 	pid_t pid;
 
 	opt.threads = 4;
@@ -788,10 +798,8 @@ int main(int argc, char **argv)
 			wait_for(pid);
 	}
 	prepare(argv[0]);
-	say("ready %d\n", (int)getpid());
-	while (read(0, &byte, 1) < 0)
-		if (errno != EINTR)
-			die("read");
+	say("ready\n");
+	await_byte();
 	if (opt.dlopen)
 		load_allocator();
 	run();
@@ -808,5 +816,6 @@ int main(int argc, char **argv)
 			    sqrt(fmax(c->var_live_blocks, 0)), sqrt(fmax(c->var_live_bytes, 0)));
 	}
 	say("sound\n");
+	await_byte();
 	return 0;
 }

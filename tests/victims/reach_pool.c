@@ -61,9 +61,10 @@ void pool_put(void *block)
 
 #ifdef PLUGIN
 
+/* A function that does nothing but call another can't be hooked: the call would be among what is moved. */
 void *malloc(size_t size)
 {
-	return pool_get(size);
+	return pool_get(size ? size : 1);
 }
 
 void free(void *p)
