@@ -203,7 +203,8 @@ int doctor_run(const struct cli *cli)
 	say_debug_files(&d);
 	say_terminal(&d);
 	if (cli->mode == CLI_ATTACH)
-		doctor_process(&d, cli->pid, &machine);
+		for (size_t i = 0; i < cli->npids; i++)
+			doctor_process(&d, cli->pids[i], &machine);
 	else if (cli->mode == CLI_RUN)
 		doctor_program(&d, cli->argv[0]);
 
