@@ -93,6 +93,11 @@ bool cpu_way_find(const uint8_t *code, size_t len, uint64_t addr, struct cpu_way
 #define CPU_TRAP_LEN 2
 bool cpu_is_trap(const uint8_t code[CPU_TRAP_LEN]);
 
+/* Offset in `code` of a system call instruction with a return behind it; len: there is none. */
+size_t cpu_find_call_return(const uint8_t *code, size_t len);
+/* Registers that make the thread call nr(args) there, with its return address at sp. */
+void cpu_call_enter(struct cpu_regs *regs, uint64_t at, uint64_t sp, long nr, const uint64_t args[6]);
+
 /* Bytes below the stack pointer that belong to the running function all the same. */
 extern const size_t cpu_red_zone;
 

@@ -47,6 +47,7 @@ struct code_search {
 	enum code_kind kind;
 	struct cpu_way way;
 	bool found;
+	uint64_t call_return;	/* see remote_find_call */
 };
 
 static bool scan(struct code_search *s, const struct mapping *m)
@@ -114,10 +115,31 @@ struct err *target_find_way(struct target *t)
 	return NULL;
 }
 
-uint64_t remote_find_syscall(struct target *t)
+static bool search_call_return(void *ctx, const struct mapping *m)
 {
-	err_free(find_code(t));	/* it may have no sigreturn */
-	return t->gadget;
+	struct code_search *s = ctx;
+
+	if (!m->inode || !(m->prot & PROT_EXEC) || m->prot & PROT_WRITE)
+		return true;
+	for (uint64_t at = m->start; at < m->end && !s->call_return; at += SCAN_PIECE - CPU_WAY_MAX) {
+		size_t want = m->end - at < SCAN_PIECE ? m->end - at : SCAN_PIECE;
+		size_t len = target_read_some(s->t, at, s->piece, want);
+		size_t off = cpu_find_call_return(s->piece, len);
+		if (off < len)
+			s->call_return = at + off;
+		if (len < SCAN_PIECE)
+			break;
+	}
+	return !s->call_return;
+}
+
+uint64_t remote_find_call(struct target *t)
+{
+	CLEANUP_FREE uint8_t *piece = xmalloc(SCAN_PIECE);
+	struct code_search s = { .t = t, .piece = piece };
+
+	err_free(target_each_mapping(t, search_call_return, &s));
+	return s.call_return;
 }
 
 /* ---- the thread ---- */

@@ -44,6 +44,6 @@ void remote_leave_threads(struct target *t);
 void remote_forget_code(struct target *t);
 
 /* Address of "syscall; ret" in one of the target's files, 0 if there is none. */
-uint64_t remote_find_syscall(struct target *t);
+uint64_t remote_find_call(struct target *t);
 
 #endif

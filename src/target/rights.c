@@ -125,7 +125,7 @@ struct err *target_execute_untraced(struct target *t)
 
 	if (err)
 		return err;
-	uint64_t sp = cpu_sp(&regs), entry = cpu_pc(&regs), gadget = remote_find_syscall(t);
+	uint64_t sp = cpu_sp(&regs), entry = cpu_pc(&regs), gadget = remote_find_call(t);
 	if (!gadget || !read_start(t, sp, &start))
 		return err_new(ERR_UNSUPPORTED, "process %d: its start isn't as expected", t->pid);
 	if (!names_it(t, start.name))
@@ -136,7 +136,7 @@ struct err *target_execute_untraced(struct target *t)
 	if (err)
 		return err;
 	const uint64_t args[6] = { start.name, start.argv, start.envp };
-	cpu_call_prepare(&regs, gadget, sp - 8, SYS_execve, args);
+	cpu_call_enter(&regs, gadget, sp - 8, SYS_execve, args);
 	err = cpu_regs_set(t->pid, &regs);
 	if (err)
 		return err;

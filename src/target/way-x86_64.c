@@ -157,3 +157,25 @@ void cpu_way_call(struct cpu_regs *regs, const struct cpu_way *way, const struct
 }
 
 #endif
+
+size_t cpu_find_call_return(const uint8_t *code, size_t len)
+{
+	static const uint8_t call_return[] = { 0x0f, 0x05, 0xc3 };
+	const uint8_t *hit = memmem(code, len, call_return, sizeof(call_return));
+
+	return hit ? (size_t)(hit - code) : len;
+}
+
+void cpu_call_enter(struct cpu_regs *regs, uint64_t at, uint64_t sp, long nr, const uint64_t args[6])
+{
+	regs->r.rax = (uint64_t)nr;
+	regs->r.rdi = args[0];
+	regs->r.rsi = args[1];
+	regs->r.rdx = args[2];
+	regs->r.r10 = args[3];
+	regs->r.r8 = args[4];
+	regs->r.r9 = args[5];
+	regs->r.rip = at;
+	regs->r.rsp = sp;
+	regs->r.orig_rax = (uint64_t)-1;
+}
