@@ -190,6 +190,26 @@ static bool is_considered(const struct agent *a, uint64_t addr)
 	return false;
 }
 
+/* Are all those branches no such, but bytes from the midst of instructions of the functions they are in? */
+static bool only_seems(const struct text *x, const struct hook_window *w)
+{
+	if (w->nhits > HOOK_HITS)
+		return false;
+	for (size_t i = 0; i < w->nhits; i++) {
+		uint64_t vaddr = w->hits[i] - x->bias;
+		struct elf_func f;
+		bool read;
+
+		if (!elf_file_function_at(x->file, vaddr, &f) || !f.size || f.size > BODY_MAX || vaddr == f.vaddr)
+			return false;
+		CLEANUP_FREE uint8_t *code = xmalloc(f.size);
+		size_t len = elf_file_read(x->file, f.vaddr, code, f.size);
+		if (hook_is_branch_at(code, len, vaddr - f.vaddr, &read) || !read)
+			return false;
+	}
+	return true;
+}
+
 /* Drop the sites of a module that its own text branches into behind the first byte. */
 static void scan_text(struct agent *a, size_t text, size_t first)
 {
@@ -216,7 +236,7 @@ static void scan_text(struct agent *a, size_t text, size_t first)
 			hook_scan_text(buf, got, at, w, nw);
 		}
 	for (size_t i = 0; i < nw; i++)
-		if (w[i].hit)
+		if (w[i].hit && !only_seems(x, &w[i]))
 			refuse(a, of[i], "other code branches into its first instructions");
 }
 

@@ -184,9 +184,31 @@ void hook_scan_text(const uint8_t *text, size_t len, uint64_t text_addr, struct 
 		if (!direct && !conditional)
 			continue;
 		uint64_t target = text_addr + at + 4 + (uint64_t)(int64_t)rel;
-		for (size_t k = 0; k < n; k++)
-			if (target > windows[k].lo && target < windows[k].hi)
-				windows[k].hit = true;
+		for (size_t k = 0; k < n; k++) {
+			struct hook_window *w = &windows[k];
+
+			if (target <= w->lo || target >= w->hi)
+				continue;
+			w->hit = true;
+			w->hits[w->nhits < HOOK_HITS ? w->nhits : HOOK_HITS - 1] = text_addr + at - (direct ? 1 : 2);
+			w->nhits++;
+		}
+	}
+}
+
+bool hook_is_branch_at(const uint8_t *code, size_t len, size_t off, bool *ret_read)
+{
+	size_t at = 0;
+	struct insn in;
+	int64_t rel;
+
+	for (;;) {
+		*ret_read = at < len && decode(code + at, len - at, &in);
+		if (!*ret_read)
+			return false;
+		if (off < at + in.i.length)
+			return branch_target(&in, &rel) && off == at + in.i.raw.prefix_count;
+		at += in.i.length;
 	}
 }
 

@@ -24,6 +24,7 @@
 #define HOOK_THUNK_MAX 128u	/* bytes a thunk takes at most, and the distance between thunks */
 #define HOOK_RECORD 24u		/* so that what is read and run on a fast path is in one cache line */
 #define HOOK_REASON 96
+#define HOOK_HITS 4u
 
 struct hook_plan {
 	uint64_t addr;			/* runtime address of the entry */
@@ -44,15 +45,24 @@ bool hook_plan(const uint8_t *code, size_t len, uint64_t size, uint64_t addr, st
 struct hook_window {
 	uint64_t lo, hi;
 	bool hit;		/* somebody does */
+	uint64_t hits[HOOK_HITS];	/* where such branches would begin; more than HOOK_HITS: the last */
+	size_t nhits;			/* one is overwritten, and nhits is more */
 };
 
 /*
  * Look for instructions of a piece of text that branch into one of the windows by a 32-bit
  * displacement, and mark those. Finds them at any byte offset, so that no linear decoding has to be
- * right: a false alarm is as likely as four random bytes hitting a window of a few addresses.
+ * right: a false alarm is as likely as four random bytes hitting a window of a few addresses, and whoever knows
+ * where the function around it begins can tell it by hook_is_branch_at.
  */
 void hook_scan_text(const uint8_t *text, size_t len, uint64_t text_addr, struct hook_window *windows,
 		    size_t n);
+
+/*
+ * Is the opcode `off` bytes into this code, read from its start, that of a direct branch (prefixes may come
+ * before it)? *ret_read: it could be read as far as that.
+ */
+bool hook_is_branch_at(const uint8_t *code, size_t len, size_t off, bool *ret_read);
 
 /* Does the function call or jump through a register or memory: could it be a wrapper? */
 bool hook_has_indirect_call(const uint8_t *code, size_t len);

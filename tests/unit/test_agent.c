@@ -31,6 +31,11 @@ void fake_free(void *p);
 void *fake_calloc(size_t n, size_t size);
 void *fake_realloc(void *p, size_t size);
 int fake_posix_memalign(void **p, size_t align, size_t size);
+void *fake_new(size_t n, size_t align);
+void *fake_new_nothrow(size_t n, size_t align, const void *nothrow);
+void *fake_object(void);
+void fake_put(void *pool, void *p);
+size_t fake_grow(void *p, size_t size);
 
 __asm__(".text\n"
 	".globl fake_malloc\nfake_malloc:\n\tmovq bump(%rip), %rax\n\tjmp fake_malloc_body\n"
@@ -38,9 +43,15 @@ __asm__(".text\n"
 	".globl fake_calloc\nfake_calloc:\n\timul %rsi, %rdi\n\tjmp *nested_malloc(%rip)\n"
 	".globl fake_realloc\nfake_realloc:\n\tjmp fake_realloc_body\n\tnop\n\tnop\n\tnop\n"
 	".globl fake_posix_memalign\nfake_posix_memalign:\n\tendbr64\n\tpush %rdi\n\tmov %rdx, %rdi\n"
-	"\tcall *nested_malloc(%rip)\n\tpop %rdi\n\tmov %rax, (%rdi)\n\txor %eax, %eax\n\tret\n");
+	"\tcall *nested_malloc(%rip)\n\tpop %rdi\n\tmov %rax, (%rdi)\n\txor %eax, %eax\n\tret\n"
+	".globl fake_new\nfake_new:\n\tincq news(%rip)\n\tmov %rsp, new_sp(%rip)\n\tmovq bump(%rip), %rax\n\tret\n"
+	".globl fake_object\nfake_object:\n\tmov $500, %edi\n\tjmp *nested_malloc(%rip)\n"
+	".globl fake_put\nfake_put:\n\tincq frees(%rip)\n\tret\n"
+	".globl fake_grow\nfake_grow:\n\tmov grown(%rip), %rax\n\tret\n");
 
-uint64_t bump = 0x700000000000, frees;
+uint64_t bump = 0x700000000000, frees, news, new_sp, grown;
+static const void *nothrow_given;
+static bool nothrow_fails;
 void *(*nested_malloc)(size_t);
 void (*nested_free)(void *);
 static bool realloc_fails;
@@ -53,6 +64,12 @@ __attribute__((used)) void *fake_malloc_body(size_t n)
 	if (malloc_body_hook)
 		malloc_body_hook();
 	return n > 1ull << 40 ? NULL : p;
+}
+
+void *fake_new_nothrow(size_t n, size_t align, const void *nothrow)
+{
+	nothrow_given = nothrow;
+	return nothrow_fails || align != 64 ? NULL : nested_malloc(n);
 }
 
 __attribute__((used)) void *fake_realloc_body(void *p, size_t size)
@@ -71,7 +88,7 @@ __attribute__((used)) void *fake_realloc_body(void *p, size_t size)
 
 /* ---- the agent, placed ---- */
 
-enum { H_MALLOC, H_FREE, H_CALLOC, H_REALLOC, H_POSIX, H_COUNT };
+enum { H_MALLOC, H_FREE, H_CALLOC, H_REALLOC, H_POSIX, H_NEW, H_OBJECT, H_PUT, H_GROW, H_COUNT };
 static const struct {
 	void *fn;
 	enum wire_hook_kind kind;
@@ -82,6 +99,10 @@ static const struct {
 	{ fake_calloc, WIRE_HOOK_ALLOC, { .count = 1, .size = 2 } },
 	{ fake_realloc, WIRE_HOOK_REALLOC, { .pointer = 1, .size = 2 } },
 	{ fake_posix_memalign, WIRE_HOOK_ALLOC, { .out = 1, .size = 3, .returns = WIRE_RETURNS_STATUS } },
+	{ fake_new, WIRE_HOOK_NEW, { .size = 1, .nothrow = 3 } },
+	{ fake_object, WIRE_HOOK_ALLOC, { .bytes = 64 } },
+	{ fake_put, WIRE_HOOK_RELEASE, { .pointer = 2 } },
+	{ fake_grow, WIRE_HOOK_REALLOC, { .pointer = 1, .size = 2, .returns = WIRE_RETURNS_SIZE, .flags = WIRE_ARGS_INT } },
 };
 
 #define RING_BYTES (1u << 18)
@@ -166,7 +187,8 @@ static int setup(void **unused)
 
 		if (!hook_plan(hooks[i].fn, HOOK_LOOK, 0, (uint64_t)hooks[i].fn, &plan, reason))
 			fail_msg("hook %u: %s", i, reason);
-		struct wire_hook what = { .kind = hooks[i].kind, .index = i, .args = hooks[i].args };
+		struct wire_hook what = { .kind = hooks[i].kind, .index = i, .args = hooks[i].args,
+					  .instead = i == H_NEW ? (uint64_t)fake_new_nothrow : 0 };
 		assert_true(hook_thunk(&plan, at, (uint64_t)island + is->entry[hooks[i].kind], &what, (uint8_t *)at,
 				       &thunk[i]));
 	}
@@ -289,6 +311,60 @@ static void test_nested(void **unused)
 	p = h_realloc(NULL, 7);
 	expect_alloc(p, 7);
 	expect_nothing();
+}
+
+/* operator new: the block comes from the form that doesn't throw; else the original is jumped to. */
+static void test_new(void **unused)
+{
+	(void)unused;
+	void *(*h_new)(size_t, size_t) = (void *(*)(size_t, size_t))thunk[H_NEW];
+	uint64_t before = news;
+	void *p = h_new(100, 64);
+
+	expect_alloc(p, 100);			/* and the malloc beneath doesn't count */
+	expect_nothing();
+	assert_true(news == before);
+	assert_non_null(nothrow_given);
+	nothrow_fails = true;
+	uint64_t sp;
+	__asm__ volatile("mov %%rsp, %0" : "=r"(sp));
+	h_new(100, 64);
+	nothrow_fails = false;
+	expect_nothing();
+	assert_true(news == before + 1);
+	/* nothing of ours on the stack below it but the return address it was called with */
+	assert_true(new_sp < sp + 64 && sp - new_sp < 64);
+	assert_int_equal(my_slot()->mark, 0);
+	ctl->rate = 1 << 20;
+	my_slot()->countdown = 1 << 20;
+	my_slot()->rate = 1 << 20;
+	h_new(100, 64);				/* not sampled: as if we weren't there */
+	assert_true(news == before + 2);
+	assert_int_equal(my_slot()->countdown, (1 << 20) - 100);
+}
+
+/* Arguments are where the hook says. */
+static void test_arguments(void **unused)
+{
+	(void)unused;
+	void *p = ((void *(*)(void))thunk[H_OBJECT])();
+	size_t (*h_grow)(void *, size_t) = (size_t (*)(void *, size_t))thunk[H_GROW];
+
+	expect_alloc(p, 64);
+	expect_nothing();
+	grown = 80;
+	h_grow(p, 0xabcd00000050);		/* sizes are ints there */
+	expect_free(p, WIRE_FREE);
+	expect_alloc(p, 80);
+	grown = 80;
+	h_grow(p, 1000);			/* it can't */
+	expect_free(p, WIRE_FREE);
+	expect_free(p, WIRE_UNFREE);
+	expect_nothing();
+	((void (*)(void *, void *))thunk[H_PUT])(NULL, p);
+	expect_free(p, WIRE_FREE);
+	expect_nothing();
+	assert_int_equal(frees, 1);
 }
 
 /* The copy of the stack and the registers are those of the call. */
@@ -862,7 +938,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_difference_after_drop),
+		T(test_exact), T(test_nested), T(test_new), T(test_arguments), T(test_stack), T(test_walked), T(test_difference_after_drop),
 		T(test_pending), T(test_stack_use), T(test_rate), T(test_rate_change),
 		T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait), T(test_filter_overflow), T(test_filter_full), T(test_tags),
 		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),

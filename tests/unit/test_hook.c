@@ -125,7 +125,7 @@ static void test_scan(void **unused)
 {
 	(void)unused;
 	uint8_t text[64] = { 0 };
-	struct hook_window w[2] = { { 0x1000, 0x1006, false }, { 0x2000, 0x2005, false } };
+	struct hook_window w[2] = { { .lo = 0x1000, .hi = 0x1006 }, { .lo = 0x2000, .hi = 0x2005 } };
 	int32_t d = 0x2003 - (0x4000 + 12);
 
 	text[6] = 0x0f;		/* jne at 0x4006 */
@@ -144,10 +144,49 @@ static void test_scan(void **unused)
 	memcpy(text + 60, &d, 4);
 	hook_scan_text(text, sizeof(text), 0x4000, w, 2);
 	assert_true(w[0].hit);
+	assert_int_equal(w[0].nhits, 1);
+	assert_true(w[0].hits[0] == 0x4000 + 59);
 	hook_scan_text(text, 4, 0x4000, w, 2);
 	assert_true(hook_has_indirect_call(BYTES(0x53, 0xff, 0x15, 0, 0, 0, 0)));
 	assert_true(hook_has_indirect_call(BYTES(0xff, 0xe0)));
 	assert_false(hook_has_indirect_call(BYTES(0xe8, 0, 0, 0, 0, 0xeb, 0x10, 0xc3)));
+}
+
+/* shr $9, %eax has a byte that looks like the opcode of a call. */
+static void test_seems(void **unused)
+{
+	(void)unused;
+	bool read;
+
+	assert_false(hook_is_branch_at(BYTES(0x53, 0xc1, 0xe8, 0x09, 0x25, 0xf8, 0xff, 0x1f, 0, 0xc3), 2, &read));
+	assert_true(read);
+	assert_true(hook_is_branch_at(BYTES(0x53, 0xe8, 0x09, 0x25, 0xf8, 0xff, 0xc3), 1, &read));
+	assert_true(hook_is_branch_at(BYTES(0x53, 0xf2, 0x0f, 0x85, 0x09, 0x25, 0xf8, 0xff, 0xc3), 2, &read));
+	assert_false(hook_is_branch_at(BYTES(0x06, 0xe8, 0x09, 0x25, 0xf8, 0xff, 0xc3), 1, &read));
+	assert_false(read);
+}
+
+/* What a function leads to: straight away, anywhere, through a stub. */
+static void test_leads(void **unused)
+{
+	(void)unused;
+	uint64_t to, out[4];
+
+	/* test; je (not taken); call: straight to it */
+	assert_true(hook_straight(BYTES(0x48, 0x85, 0xff, 0x74, 0x06, 0xe8, 0x00, 0x10, 0, 0, 0xc3, 0xc3), NEAR, &to));
+	assert_true(to == NEAR + 10 + 0x1000);
+	/* a return comes first */
+	assert_false(hook_straight(BYTES(0x48, 0x85, 0xff, 0x74, 0x01, 0xc3, 0xe8, 0x00, 0x10, 0, 0), NEAR, &to));
+	/* a jump within is followed, one through a register can't be */
+	assert_true(hook_straight(BYTES(0xeb, 0x01, 0xc3, 0xe9, 0x00, 0x10, 0, 0), NEAR, &to));
+	assert_true(to == NEAR + 8 + 0x1000);
+	assert_false(hook_straight(BYTES(0xff, 0xe0), NEAR, &to));
+	assert_false(hook_straight(BYTES(0xeb, 0xfe), NEAR, &to));
+	assert_int_equal(hook_leaves_for(BYTES(0x74, 0x05, 0xe8, 0x00, 0x10, 0, 0, 0xeb, 0x20), NEAR, out, 4), 2);
+	assert_true(out[0] == NEAR + 7 + 0x1000 && out[1] == NEAR + 9 + 0x20);
+	assert_true(hook_is_stub(BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x00, 0x10, 0, 0), NEAR, &to));
+	assert_true(to == NEAR + 10 + 0x1000);
+	assert_false(hook_is_stub(BYTES(0xe9, 0x00, 0x10, 0, 0), NEAR, &to));
 }
 
 /* ---- run them ---- */
@@ -213,7 +252,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_prologue), cmocka_unit_test(test_relative), cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_scan), cmocka_unit_test(test_run), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_scan), cmocka_unit_test(test_seems), cmocka_unit_test(test_leads),
+		cmocka_unit_test(test_run), cmocka_unit_test(test_random),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
