@@ -1,6 +1,5 @@
 /*
- * The agent in this process: its blob mapped, hooks made for made-up allocators, their thunks called
- * like the allocators themselves. Counts, rates, nesting, tags, registers, full rings.
+ * The agent in this process (tests/lib/placed.h). Counts, rates, nesting, registers, full rings.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,232 +12,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include "probe/hook.h"
-#include "probe/ring.h"
+#include "tests/lib/placed.h"
 #include "wire/wire.h"
-
-extern const uint8_t agent_blob[], agent_blob_end[];
-
-/* ---- made-up allocators, in assembly so that their first bytes are ours to know ---- */
-
-void *fake_malloc(size_t n);
-void fake_free(void *p);
-void *fake_calloc(size_t n, size_t size);
-void *fake_realloc(void *p, size_t size);
-int fake_posix_memalign(void **p, size_t align, size_t size);
-
-__asm__(".text\n"
-	".globl fake_malloc\nfake_malloc:\n\tmovq bump(%rip), %rax\n\tjmp fake_malloc_body\n"
-	".globl fake_free\nfake_free:\n\ttest %rdi, %rdi\n\tje 1f\n\tnop\n\tincq frees(%rip)\n1:\tret\n"
-	".globl fake_calloc\nfake_calloc:\n\timul %rsi, %rdi\n\tjmp *nested_malloc(%rip)\n"
-	".globl fake_realloc\nfake_realloc:\n\tjmp fake_realloc_body\n\tnop\n\tnop\n\tnop\n"
-	".globl fake_posix_memalign\nfake_posix_memalign:\n\tendbr64\n\tpush %rdi\n\tmov %rdx, %rdi\n"
-	"\tcall *nested_malloc(%rip)\n\tpop %rdi\n\tmov %rax, (%rdi)\n\txor %eax, %eax\n\tret\n");
-
-uint64_t bump = 0x700000000000, frees;
-void *(*nested_malloc)(size_t);
-void (*nested_free)(void *);
-static bool realloc_fails;
-static void (*malloc_body_hook)(void);
-
-__attribute__((used)) void *fake_malloc_body(size_t n)
-{
-	void *p = (void *)__atomic_fetch_add(&bump, (n + 15) & ~15ull, __ATOMIC_RELAXED);
-
-	if (malloc_body_hook)
-		malloc_body_hook();
-	return n > 1ull << 40 ? NULL : p;
-}
-
-__attribute__((used)) void *fake_realloc_body(void *p, size_t size)
-{
-	if (realloc_fails)
-		return NULL;
-	if (!size) {
-		nested_free(p);
-		return NULL;
-	}
-	void *ret = nested_malloc(size);
-	if (p)
-		nested_free(p);
-	return ret;
-}
-
-/* ---- the agent, placed ---- */
-
-enum { H_MALLOC, H_FREE, H_CALLOC, H_REALLOC, H_POSIX, H_COUNT };
-static const struct {
-	void *fn;
-	enum wire_hook_kind kind;
-} hooks[H_COUNT] = {
-	{ fake_malloc, WIRE_HOOK_MALLOC },
-	{ fake_free, WIRE_HOOK_FREE },
-	{ fake_calloc, WIRE_HOOK_CALLOC },
-	{ fake_realloc, WIRE_HOOK_REALLOC },
-	{ fake_posix_memalign, WIRE_HOOK_POSIX_MEMALIGN },
-};
-
-#define RING_BYTES (1u << 18)
-#define NRINGS 2
-
-static uint8_t *island, *state, *rings;
-static struct wire_rules *rules;
-static struct wire_tags *tags;
-static struct wire_ctl *ctl;
-static uint64_t thunk[H_COUNT];
-static uint64_t read_pos[NRINGS];
-
-#define h_malloc ((void *(*)(size_t))thunk[H_MALLOC])
-#define h_free ((void (*)(void *))thunk[H_FREE])
-#define h_calloc ((void *(*)(size_t, size_t))thunk[H_CALLOC])
-#define h_realloc ((void *(*)(void *, size_t))thunk[H_REALLOC])
-#define h_posix_memalign ((int (*)(void **, size_t, size_t))thunk[H_POSIX])
-
-static struct wire_slot *slots(void)
-{
-	return (struct wire_slot *)(state + WIRE_STATE_SLOTS);
-}
-
-static struct wire_slot *my_slot(void)
-{
-	uint64_t tp;
-
-	__asm__("mov %%fs:0, %0" : "=r"(tp));
-	for (unsigned i = 0; i < WIRE_SLOTS; i++)
-		if (slots()[i].tp == tp)
-			return &slots()[i];
-	return NULL;
-}
-
-static struct wire_ring *my_ring(void)
-{
-	uint64_t stride = ((struct wire_island *)island)->ring_stride;
-
-	return (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) * stride);
-}
-
-static const struct wire_walk *slots_walk(void)
-{
-	return (const struct wire_walk *)(state + WIRE_STATE_WALKS) + (my_slot() - slots());
-}
-
-static int setup(void **unused)
-{
-	(void)unused;
-	size_t blob = (size_t)(agent_blob_end - agent_blob), stride = sizeof(struct wire_ring) + RING_BYTES;
-
-	/* Near our own text: thunks reach 2 GiB. */
-	island = mmap((void *)(((uint64_t)fake_malloc & ~0xfffull) - (64 << 20)), 65536, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	state = mmap(NULL, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	rings = mmap(NULL, NRINGS * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	rules = mmap(NULL, sizeof(*rules), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	tags = mmap(NULL, sizeof(*tags), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_int_equal(madvise(state, WIRE_STATE_BYTES, MADV_WIPEONFORK), 0);
-	memcpy(island, agent_blob, blob);
-
-	struct wire_island *is = (struct wire_island *)island;
-	assert_true(is->magic == WIRE_ISLAND_MAGIC);
-	assert_true(is->version == WIRE_VERSION);
-	assert_int_equal(is->code_bytes, blob);
-	is->ctl = (uint64_t)state;
-	is->rings = (uint64_t)rings;
-	is->ring_bytes = RING_BYTES;
-	is->ring_stride = stride;
-	is->nrings = NRINGS;
-	is->nonce = 0x123456789abcdef;
-	is->rules = (uint64_t)rules;
-	is->tags = (uint64_t)tags;
-	ctl = (struct wire_ctl *)state;
-	*ctl = (struct wire_ctl){ .magic = WIRE_CTL_MAGIC, .active = 1, .lease = ~0ull, .rate = 1,
-				  .pid = (uint32_t)getpid(), .may_syscall = 1, .max_stack = 4096, .seed = 42 };
-	memset(read_pos, 0, sizeof(read_pos));
-	uint64_t at = ((uint64_t)island + blob + 63) & ~63ull;
-	for (unsigned i = 0; i < H_COUNT; i++, at += HOOK_THUNK_MAX) {
-		struct hook_plan plan;
-		char reason[HOOK_REASON] = "";
-
-		if (!hook_plan(hooks[i].fn, HOOK_LOOK, 0, (uint64_t)hooks[i].fn, &plan, reason))
-			fail_msg("hook %u: %s", i, reason);
-		assert_true(hook_thunk(&plan, at, (uint64_t)island + is->entry[hooks[i].kind], hooks[i].kind,
-				       i, (uint8_t *)at, &thunk[i]));
-	}
-	assert_int_equal(mprotect(island, 65536, PROT_READ | PROT_EXEC), 0);
-	nested_malloc = h_malloc;
-	nested_free = h_free;
-	realloc_fails = false;
-	malloc_body_hook = NULL;
-	frees = 0;
-	return 0;
-}
-
-static int teardown(void **unused)
-{
-	(void)unused;
-	munmap(island, 65536);
-	munmap(state, WIRE_STATE_BYTES);
-	munmap(rules, sizeof(*rules));
-	munmap(tags, sizeof(*tags));
-	munmap(rings, NRINGS * (sizeof(struct wire_ring) + RING_BYTES));
-	return 0;
-}
-
-/* Next committed record of any ring, NULL if there is none. Valid until the ring comes round. */
-static const struct probe_event *next_event(void)
-{
-	const struct wire_island *is = (const struct wire_island *)island;
-	static __thread struct probe_event e;
-
-	for (unsigned i = 0; i < NRINGS; i++) {
-		struct wire_ring *r = (struct wire_ring *)(rings + i * is->ring_stride);
-
-		while (read_pos[i] < __atomic_load_n(&r->head, __ATOMIC_ACQUIRE)) {
-			uint8_t *at = (uint8_t *)(r + 1) + read_pos[i] % RING_BYTES;
-			uint64_t word = __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
-
-			if (word >> 32 != wire_tag(read_pos[i], is->nonce) || word & WIRE_BUSY)
-				break;
-			read_pos[i] += word & WIRE_SIZE_MASK;
-			r->tail = read_pos[i];
-			if (word & WIRE_PAD || wire_kind(word) == WIRE_VOID)
-				continue;
-			memset(&e, 0, sizeof(e));
-			assert_true(ring_decode((const struct wire_head *)at, &e));
-			return &e;
-		}
-	}
-	return NULL;
-}
-
-static const struct probe_event *expect_alloc(const void *p, size_t size)
-{
-	const struct probe_event *a = next_event();
-
-	assert_non_null(a);
-	assert_int_equal(a->kind, WIRE_ALLOC);
-	assert_true(a->addr == (uint64_t)p);
-	assert_true(a->size == size);
-	return a;
-}
-
-static const struct probe_event *expect_free(const void *p, unsigned kind)
-{
-	const struct probe_event *f = next_event();
-
-	assert_non_null(f);
-	assert_int_equal(f->kind, kind);
-	assert_true(f->addr == (uint64_t)p);
-	return f;
-}
-
-#define expect_nothing() assert_null(next_event())
-
-/* ---- tests ---- */
 
 static void test_exact(void **unused)
 {
@@ -646,90 +425,6 @@ static void test_wait(void **unused)
 	assert_true(my_slot()->waited > 0);
 }
 
-static uint32_t more_tags(void *p)
-{
-	return ((uint32_t *)(state + WIRE_STATE_FILTER))[wire_filter_bucket((uint64_t)p) * WIRE_FILTER_WORDS +
-							 WIRE_FILTER_WAYS];
-}
-
-/* A bucket holds seven; the others lie elsewhere, and each is found. */
-static void test_filter_overflow(void **unused)
-{
-	(void)unused;
-	void *p[WIRE_FILTER_WAYS + 200];
-
-	ctl->max_stack = 0;
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 200; i++) {	/* all in one bucket */
-		bump = 0x600000000000 + (uint64_t)i * (1u << 18);
-		p[i] = h_malloc(16);
-		expect_alloc(p[i], 16);
-		assert_int_equal(more_tags(p[i]), i < WIRE_FILTER_WAYS ? 0 :
-				 WIRE_FILTER_MORE + (i - WIRE_FILTER_WAYS + 1));
-	}
-	h_free((char *)p[0] + 8);
-	h_free((char *)p[0] + (1ull << 30));
-	expect_nothing();
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 200; i++) {
-		h_free(p[i]);
-		expect_free(p[i], WIRE_FREE);
-		h_free(p[i]);
-	}
-	expect_nothing();
-	assert_int_equal(more_tags(p[0]), 0);
-	assert_int_equal(ctl->free_all, 0);
-	for (unsigned i = 0; i < 1u << WIRE_TAG_LINES_LOG2; i++)
-		for (unsigned k = 0; k < WIRE_TAG_WAYS; k++)
-			assert_int_equal(tags->tag[i][k], 0);
-	bump = 0x700000000000;
-}
-
-/* No room at all: then every free is recorded. */
-static void test_filter_full(void **unused)
-{
-	(void)unused;
-	memset(tags, 0xff, sizeof(*tags));
-	ctl->max_stack = 0;
-	for (unsigned i = 0; i < WIRE_FILTER_WAYS + 1; i++) {
-		bump = 0x600000000000 + (uint64_t)i * (1u << 18);
-		expect_alloc(h_malloc(16), 16);
-		assert_int_equal(ctl->free_all, i >= WIRE_FILTER_WAYS);
-	}
-	h_free((void *)bump);
-	expect_free((void *)bump, WIRE_FREE);
-	bump = 0x700000000000;
-}
-
-/* Every address has its own tags, and its own line for each. */
-static void test_tags(void **unused)
-{
-	(void)unused;
-	for (uint64_t a = 8; a < 1ull << 47; a = a * 3 + 8)
-		for (uint64_t b = a + 8; b < 1ull << 47; b = b * 5 + 24) {
-			uint64_t x = wire_tag_hash(a & ~7ull), y = wire_tag_hash(b & ~7ull);
-
-			for (unsigned second = 0; second < 2; second++)
-				assert_false(wire_tag_of(x, second) == wire_tag_of(y, second) &&
-					     wire_tag_line(x, second) == wire_tag_line(y, second));
-			assert_int_not_equal(wire_tag_line(x, 0), wire_tag_line(x, 1));
-		}
-}
-
-/* Two addresses 8 bytes apart, or the same bucket bits: told apart. */
-static void test_filter_exact(void **unused)
-{
-	(void)unused;
-	ctl->max_stack = 0;
-	void *p = h_malloc(16);
-	expect_alloc(p, 16);
-	h_free((char *)p + 8);
-	h_free((char *)p + 16);
-	h_free((char *)p + (1u << 18));
-	h_free((char *)p + (1ull << 40));
-	expect_nothing();
-	h_free(p);
-	expect_free(p, WIRE_FREE);
-}
-
 static jmp_buf escape;
 static void jump_out(void)
 {
@@ -858,12 +553,12 @@ static void test_threads(void **unused)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, placed_setup, placed_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_difference_after_drop),
 		T(test_pending), T(test_stack_use), T(test_rate), T(test_rate_change),
-		T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait), T(test_filter_overflow), T(test_filter_full), T(test_tags),
-		T(test_filter_exact), T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
+		T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait),
+		T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
