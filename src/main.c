@@ -136,7 +136,7 @@ static int watch(struct cli *cli, bool screen)
 		.launch = { .argv = cli->argv, .fd = { -1, -1, -1 } },
 		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
-		.paused = cli->paused, .record = cli->record,
+		.paused = cli->paused, .record = cli->record, .thread = cli->thread,
 	};
 	struct relay *relay = NULL;
 	struct collector *c = NULL;

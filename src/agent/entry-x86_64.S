@@ -11,8 +11,8 @@
 #define CTL_FREE_ALL	32
 #define SLOT_TP		4096
 #define SLOT_COUNTDOWN	(4096 + 8)
-#define SLOT_BYTES	128
-#define FILTER		(4096 + 4128 * 128)
+#define SLOT_BYTES	256
+#define FILTER		(4096 + 4128 * 256)
 #define FRAME_HOOK	96
 #define FRAME_RESULT	104
 #define FRAME_BYTES	200
@@ -23,7 +23,7 @@
 	.type	agent_island, @object
 agent_island:
 	.quad	0x706f747061656801
-	.long	2			/* WIRE_VERSION */
+	.long	3			/* WIRE_VERSION */
 	.zero	64
 	.long	agent_end - agent_island	/* end: in the linker script */
 	.long	entry_malloc - agent_island
@@ -79,7 +79,7 @@ entry_malloc:
 	mov	%rax, %r10
 	shr	$6, %r10
 	imul	$0x9e3779b1, %r10d, %r10d
-	shr	$13, %r10d			/* >> 20, then * 128 */
+	shr	$12, %r10d			/* >> 20, then * 256 */
 	and	$(4095 * SLOT_BYTES), %r10d
 	add	agent_island+ISLAND_CTL(%rip), %r10
 	cmp	%rax, SLOT_TP(%r10)
@@ -87,7 +87,7 @@ entry_malloc:
 1:	sub	%rdi, SLOT_COUNTDOWN(%r10)
 	jbe	3f
 	jmp	*(%r11)
-2:	sub	$-SLOT_BYTES, %r10
+2:	add	$SLOT_BYTES, %r10
 	cmp	%rax, SLOT_TP(%r10)
 	je	1b
 	jmp	entry_framed

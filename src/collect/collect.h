@@ -27,6 +27,7 @@ struct collect_config {
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */
 	uint32_t max_stack;
+	const char *thread;		/* only blocks of these (heap_choose_threads), or NULL: all */
 	const char *record;		/* file for the stream of stacks (record.h), or NULL */
 };
 

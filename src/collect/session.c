@@ -33,6 +33,9 @@
 #define RENEW_SECONDS 0.1	/* between renewals of the lease */
 #define CONTROL_SECONDS 0.1	/* between looks at the auto rate while events come, */
 #define USAGE_SECONDS 0.5	/* and else */
+#define THREADS_SECONDS 0.25	/* between looks at the list of threads, and at least */
+#define THREADS_SHARE 0.01	/* so long that they cost no more than that */
+#define THREADS_NAMED 32	/* threads whose names are looked at each time */
 #define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps */
 #define MODULES_MISS_SECONDS 0.001	/* the same after an address no module holds, at first; */
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
@@ -59,7 +62,7 @@ struct session {
 	bool placed;		/* the probe is in the target */
 	bool ended, detached, paused;
 	bool replaced;		/* attached, and it has executed another program since */
-	double last_renew, last_usage, last_modules;
+	double last_renew, last_usage, last_modules, next_threads;
 	double miss_interval;	/* seconds; see refresh_after_miss */
 	struct control control;
 	uint64_t usage_events;	/* events at the last look at the usage */
@@ -320,6 +323,15 @@ static struct probe *make_probe(const struct session *s)
 	});
 }
 
+static struct heap *new_heap(const struct session *s)
+{
+	struct heap *heap = heap_create(&(struct heap_config){ 0 });
+
+	if (s->config.thread)
+		heap_choose_threads(heap, s->config.thread);
+	return heap;
+}
+
 struct err *session_open(const struct collect_config *config, struct session **ret, int *ret_exit)
 {
 	struct session *s = xcalloc(1, sizeof(*s));
@@ -332,7 +344,7 @@ struct err *session_open(const struct collect_config *config, struct session **r
 	s->mods = modules_create();
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods);
-	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->heap = new_heap(s);
 	s->probe = make_probe(s);
 	ticks_clock_init(&s->clock);
 	*ret_exit = config->pid ? 1 : LAUNCH_FAILED;
@@ -418,6 +430,43 @@ static void see_start_through(struct session *s, double now)
 		err_free(s->probe->ops->set_raise(s->probe, s->target, s->control.on));
 }
 
+/* Who is there, and under what name. */
+static void look_at_threads(struct session *s, double now)
+{
+	struct target_id *ids = NULL;
+
+	if (s->placed)
+		s->probe->ops->stats(s->probe, s->target, &s->stats);
+	size_t n = target_ids(s->target, &ids);
+	CLEANUP_FREE uint32_t *tids = xcalloc(n + 1, sizeof(*tids));
+	for (size_t i = 0; i < n; i++)
+		tids[i] = ids[i].ns;
+	if (n)
+		heap_threads_present(s->heap, tids, n);
+	if (n && s->placed)
+		s->probe->ops->present(s->probe, s->target, tids, n);
+	for (int i = 0; i < THREADS_NAMED; i++) {
+		uint32_t tid, low = 0, high = (uint32_t)n;
+		char name[16];
+		uint16_t number = heap_thread_next(s->heap, &tid);
+
+		if (!number)
+			break;
+		while (low < high) {
+			uint32_t mid = low + (high - low) / 2;
+			if (ids[mid].ns < tid)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		if (low < n && ids[low].ns == tid && target_thread_name(s->target, ids[low].tid, name))
+			heap_thread_name(s->heap, number, name);
+	}
+	free(ids);
+	double cost = (monotonic_seconds() - now) / THREADS_SHARE;
+	s->next_threads = now + (cost > THREADS_SECONDS ? cost : THREADS_SECONDS);
+}
+
 static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
@@ -437,6 +486,8 @@ static void look_after(struct session *s)
 	bool busy = s->control.on && s->intake.events != s->usage_events;
 	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))
 		measure(s, now, false);
+	if (now >= s->next_threads)
+		look_at_threads(s, now);
 	if (now - s->last_modules >= MODULES_SECONDS) {
 		err_free(refresh_modules(s));
 		ticks_clock_refine(&s->clock);
@@ -450,7 +501,7 @@ static struct err *on_exec(struct session *s)
 	s->probe->ops->destroy(s->probe);
 	s->placed = false;
 	heap_destroy(s->heap);
-	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->heap = new_heap(s);
 	/* a rate chosen by hand stays */
 	control_init(&s->control, s->config.budget, s->control.on ? s->config.rate : s->control.rate,
 		     s->control.on);
@@ -475,6 +526,7 @@ static void on_end(struct session *s)
 		;
 	if (s->placed)
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
+	heap_threads_present(s->heap, NULL, 0);
 	s->ended = true;
 }
 

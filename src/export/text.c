@@ -36,6 +36,8 @@ static void write_header(FILE *out, const struct view *view)
 
 	fprintf(out, "heaptop: %s [%d], %s, after %s\n", info->command, info->pid,
 		(unsigned)info->state < 5 ? states[info->state] : "?", text_clock(a, view->time));
+	if (info->thread)
+		fprintf(out, "only blocks of threads: %s\n", info->thread);
 	if (info->rate > 1)
 		fprintf(out, "sampled: one sample in %s on average; numbers are estimates\n",
 			text_bytes(a, info->rate));

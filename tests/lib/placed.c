@@ -74,6 +74,9 @@ struct wire_tags *tags;
 struct wire_ctl *ctl;
 uint64_t thunk[H_COUNT];
 static uint64_t read_pos[NRINGS];
+struct probe_event told;
+char told_name[17];
+unsigned ntold;
 
 struct wire_slot *slots(void)
 {
@@ -89,6 +92,13 @@ struct wire_slot *my_slot(void)
 		if (slots()[i].tp == tp)
 			return &slots()[i];
 	return NULL;
+}
+
+void set_bounds(uint64_t lo, uint64_t hi)
+{
+	my_slot()->stack_lo = lo;
+	my_slot()->stack_hi = hi;
+	my_slot()->stack_tid = my_slot()->tid;
 }
 
 struct wire_ring *my_ring(void)
@@ -134,6 +144,7 @@ int placed_setup(void **unused)
 	*ctl = (struct wire_ctl){ .magic = WIRE_CTL_MAGIC, .active = 1, .lease = ~0ull, .rate = 1,
 				  .pid = (uint32_t)getpid(), .may_syscall = 1, .max_stack = 4096, .seed = 42 };
 	memset(read_pos, 0, sizeof(read_pos));
+	ntold = 0;
 	uint64_t at = ((uint64_t)island + blob + 63) & ~63ull;
 	for (unsigned i = 0; i < H_COUNT; i++, at += HOOK_THUNK_MAX) {
 		struct hook_plan plan;
@@ -184,6 +195,12 @@ const struct probe_event *next_event(void)
 				continue;
 			memset(&e, 0, sizeof(e));
 			assert_true(ring_decode((const struct wire_head *)at, &e));
+			if (e.kind == WIRE_THREAD) {
+				told = e;
+				memcpy(told_name, e.name, 16);
+				ntold++;
+				continue;
+			}
 			return &e;
 		}
 	}

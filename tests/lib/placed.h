@@ -46,10 +46,16 @@ int placed_teardown(void **unused);
 struct wire_slot *slots(void);
 struct wire_slot *my_slot(void);		/* of the calling thread, NULL if it has none */
 struct wire_ring *my_ring(void);
+/* Tell the bounds of the calling thread's stack, as heaptop does. */
+void set_bounds(uint64_t lo, uint64_t hi);
 const struct wire_walk *slots_walk(void);	/* the calling thread's last walk */
 
 /* Next committed event of any ring, NULL if there is none. Valid until the ring comes round. */
 const struct probe_event *next_event(void);
+/* What it passed over: the last WIRE_THREAD and its name, and how many there were. */
+extern struct probe_event told;
+extern char told_name[17];
+extern unsigned ntold;
 /* The next one, which must be this. */
 const struct probe_event *expect_alloc(const void *p, size_t size);
 const struct probe_event *expect_free(const void *p, unsigned kind);

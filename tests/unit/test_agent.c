@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -83,8 +84,7 @@ static void test_stack(void **unused)
 	assert_memory_equal(a->stack + ((uint64_t)local - a->regs->sp), (void *)local,
 			    sizeof(local));
 	/* Bounds known: the copy ends where the stack does. */
-	my_slot()->stack_lo = a->regs->sp - 4096;
-	my_slot()->stack_hi = a->regs->sp + 64;
+	set_bounds(a->regs->sp - 4096, a->regs->sp + 64);
 	a = expect_alloc(h_malloc(8), 8);
 	assert_int_equal(a->stack_bytes, 64);
 	assert_int_equal(a->flags, 0);
@@ -115,6 +115,52 @@ __asm__(".text\n"
 	".globl framed_call\nframed_call:\n\tsub $40, %rsp\n\tmovq $0x123456, 24(%rsp)\n"
 	"\tmovq $0x777, 32(%rsp)\n\tcall *%rsi\n\tadd $40, %rsp\n\tret\n");
 
+void *framed_deep(size_t n, uint64_t thunk);
+__asm__(".text\n"
+	".globl framed_deep\nframed_deep:\n\tsub $20488, %rsp\n\tcall framed_call\n\tadd $20488, %rsp\n\tret\n");
+
+/* A stack of unknown bounds: its page is walked, then what the kernel says can be read, and no further. */
+static void test_unknown_stack(void **unused)
+{
+	(void)unused;
+	uint8_t *stack = mmap(NULL, 17 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t in_call = 0, in_deep = 0;
+
+	assert_true(stack != MAP_FAILED);
+	munmap(stack + 16 * 4096, 4096);
+	for (unsigned round = 0; round < 5; round++) {
+		/* all but the first within reach of the stack's end only by asking */
+		uint64_t top = (uint64_t)stack + (round ? 16 : 8) * 4096 - 64;
+		void *p;
+
+		ctl->may_syscall = round != 3;
+		if (round == 4)
+			mprotect(stack + 14 * 4096, 4096, PROT_NONE);
+		*(uint64_t *)top = 0;		/* returned to last: the end */
+		__asm__ volatile("mov %%rsp, %%rbx\n\tmov %[top], %%rsp\n\tmov $16, %%edi\n\tmov %[thunk], %%rsi\n\t"
+				 "call framed_deep\n\tmov %%rbx, %%rsp\n\tmov %%rax, %[p]"
+				 : [p] "=r"(p) : [top] "r"(top), [thunk] "r"(thunk[H_MALLOC])
+				 : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+		const struct probe_event *e = expect_alloc(p, 16);
+		bool walked = e->flags & WIRE_F_WALKED;
+		if (!round) {
+			in_call = e->regs->ip;
+			in_deep = *(const uint64_t *)(e->stack + 40);
+			set_rule(in_call, wire_rule(WIRE_RULE_SP, 0, 6));
+			set_rule(in_deep, wire_rule(WIRE_RULE_SP, 0, 20488 / 8 + 1));
+			/* what called from here, and "returns" to the zero above it */
+			set_rule(*(const uint64_t *)(top - 8), wire_rule(WIRE_RULE_SP, 0, 1));
+			rules->generation++;
+		}
+		assert_int_equal(walked, round == 1 || round == 2);
+		if (walked)
+			assert_true(e->nframes + e->keep == 3);
+		else
+			assert_true(e->flags & WIRE_F_NO_BOUNDS);
+	}
+	munmap(stack, 16 * 4096);
+}
+
 /* With rules for all of a stack its addresses are the event; without, a copy from where they end. */
 static void test_walked(void **unused)
 {
@@ -122,8 +168,7 @@ static void test_walked(void **unused)
 	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	struct wire_regs regs = *a->regs;
 
-	my_slot()->stack_lo = regs.sp - 4096;
-	my_slot()->stack_hi = regs.sp + 2048;
+	set_bounds(regs.sp - 4096, regs.sp + 2048);
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_int_equal(a->flags & ~WIRE_F_CUT, 0);
 	assert_true(a->regs->ip == regs.ip && a->regs->sp == regs.sp);
@@ -166,8 +211,7 @@ static void test_difference_after_drop(void **unused)
 	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	struct wire_regs regs = *a->regs;
 
-	my_slot()->stack_lo = regs.sp - 4096;
-	my_slot()->stack_hi = regs.sp + 2048;
+	set_bounds(regs.sp - 4096, regs.sp + 2048);
 	set_rule(regs.ip, wire_rule(WIRE_RULE_END, 0, 0));
 	for (unsigned i = 0; i < 2; i++)
 		a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
@@ -192,8 +236,7 @@ static __attribute__((noinline)) size_t depth_of_call(bool bounds)
 	size_t untouched = 0;
 
 	memset(other, 0xa5, sizeof(other));
-	my_slot()->stack_lo = (uint64_t)other;
-	my_slot()->stack_hi = bounds ? (uint64_t)&other[1024] : 0;
+	set_bounds((uint64_t)other, bounds ? (uint64_t)&other[1024] : 0);
 	__asm__ volatile("mov %%rsp, %%rbx\n\tmov %[top], %%rsp\n\tmov $16, %%edi\n\tcall *%[thunk]\n\t"
 			 "mov %%rbx, %%rsp"
 			 :: [top] "r"(&other[1000]), [thunk] "r"(thunk[H_MALLOC])
@@ -245,9 +288,8 @@ static void test_pending(void **unused)
 	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	struct wire_regs regs = *a->regs;
 
-	assert_int_equal(rule_word(regs.ip), 0);	/* bounds unknown: it hasn't walked */
-	my_slot()->stack_lo = regs.sp - 4096;
-	my_slot()->stack_hi = regs.sp + 2048;
+	assert_int_equal(rule_word(regs.ip), WIRE_RULE_PENDING);	/* on a stack of unknown bounds, too */
+	set_bounds(regs.sp - 4096, regs.sp + 2048);
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_false(a->flags & WIRE_F_WALKED);
 	assert_int_equal(rule_word(regs.ip), WIRE_RULE_PENDING);
@@ -556,7 +598,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, placed_setup, placed_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_exact), T(test_nested), T(test_stack), T(test_walked), T(test_difference_after_drop),
-		T(test_pending), T(test_stack_use), T(test_rate), T(test_rate_change),
+		T(test_pending), T(test_unknown_stack), T(test_stack_use), T(test_rate), T(test_rate_change),
 		T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait),
 		T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};
