@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "collect/collect.h"
@@ -69,6 +70,56 @@ static void processes(FILE *out, const struct process_list *list, uint32_t n)
 	}
 }
 
+#define THREADS_MAX 40u		/* lines; what is beyond is added up in one more */
+
+static int compare_threads(const void *pa, const void *pb)
+{
+	const struct view_thread *a = *(const struct view_thread *const *)pa, *b = *(const struct view_thread *const *)pb;
+
+	if (a->s.live_bytes != b->s.live_bytes)
+		return a->s.live_bytes > b->s.live_bytes ? -1 : 1;
+	if (a->s.alloc_bytes != b->s.alloc_bytes)
+		return a->s.alloc_bytes > b->s.alloc_bytes ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void thread_line(FILE *out, uint32_t tid, const char *state, uint32_t threads, const struct trace_stats *s,
+			const char *name)
+{
+	fprintf(out, "# thread: %" PRIu32 " %s %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		" %" PRIu64 " %.0f %.0f %s\n", tid, state, threads, s->live_bytes, q10_round(s->live_q10),
+		s->alloc_bytes, q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10),
+		(double)s->alloc_bps, (double)s->alloc_cps, *name ? name : "?");
+}
+
+/* What each thread holds, most first. The name comes last: it may have blanks. */
+static void threads(FILE *out, const struct view *v)
+{
+	struct trace_stats rest = { 0 };
+	uint32_t nrest = 0;
+
+	if (!v->nthreads)
+		return;
+	CLEANUP_FREE const struct view_thread **order = xcalloc(v->nthreads, sizeof(const struct view_thread *));
+	for (size_t i = 0; i < v->nthreads; i++)
+		order[i] = &v->threads[i];
+	qsort(order, v->nthreads, sizeof(order[0]), compare_threads);
+	fprintf(out, "# thread_columns: tid state threads live_bytes live_blocks alloc_bytes alloc_blocks free_bytes "
+		"free_blocks alloc_bps alloc_cps name\n");
+	for (size_t i = 0; i < v->nthreads; i++) {
+		const struct view_thread *t = order[i];
+		if (i < THREADS_MAX) {
+			thread_line(out, t->tid, t->ended ? "ended" : "running", t->merged ? t->merged : 1, &t->s,
+				    t->name);
+			continue;
+		}
+		trace_stats_add(&rest, &t->s);
+		nrest += t->merged ? t->merged : 1;
+	}
+	if (nrest)
+		thread_line(out, 0, "others", nrest, &rest, "other threads");
+}
+
 static void header(FILE *out, struct report *report, const struct process_list *list)
 {
 	const struct view *v = report_view(report);
@@ -86,6 +137,8 @@ static void header(FILE *out, struct report *report, const struct process_list *
 		fprintf(out, "# exit_code: %d\n", i->exit_code);
 	fprintf(out, "# time_s: %.3f\n# mode: %s\n# rate: %" PRIu64 "\n", v->time,
 		i->rate <= 1 ? "exact" : "sampled", i->rate);
+	if (i->thread)
+		fprintf(out, "# only_threads: %s\n", i->thread);
 	fprintf(out, "# since: %s\n", i->attached ? "attach" : "start");
 	fprintf(out, "# overhead_pct: %.2f\n", (double)i->overhead * 100);
 	fprintf(out, "# dropped: %" PRIu64 "\n# gap: %" PRIu64 "\n# lost_frees: %" PRIu64
@@ -105,6 +158,7 @@ static void header(FILE *out, struct report *report, const struct process_list *
 	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
 		percent(i->stacks_complete, i->stacks));
 	incomplete(out, i);
+	threads(out, v);
 	fprintf(out, "# stacks_walked_pct: %.2f\n", percent(i->walked, i->walked + i->copied));
 	fprintf(out, "# cache_hit_pct: %.2f\n", percent(t->last_hits, t->steps));
 	fprintf(out, "# hooks: %u\n", i->nhooks);

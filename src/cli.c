@@ -59,6 +59,7 @@ static const struct opt {
 	{ { "value", required_argument, NULL, OPT_VALUE }, "KEY",
 	  "what the flame view and .folded files show" },
 	{ { "filter", required_argument, NULL, 'f' }, "REGEX", "only these sites; !REGEX: not these" },
+	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of this thread, or of those of this name" },
 	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame or output" },
 	{ { "exit-with-program", no_argument, NULL, 'x' }, NULL, "leave when the program ends" },
 	{ { "io", required_argument, NULL, OPT_IO }, "WHERE",
@@ -358,6 +359,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	case 'f':
 		cli->filter = arg;
 		return true;
+	case 'T':
+		cli->thread = arg;
+		return *arg || fail("-T: give a thread's id or name");
 	case OPT_VIEW:
 		return parse_view(arg, &cli->view);
 	case 'x':
@@ -468,6 +472,8 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		return fail("--doctor looks at the machine, a process or a program, not at a snapshot");
 	if (cli->doctor && cli->mode == CLI_PICK && cli->name)
 		return fail("-p: several processes are called '%s': give a process id", cli->name);
+	if (cli->thread && cli->mode == CLI_INPUT)
+		return fail("-T: a snapshot doesn't say which thread a block is of; give -T when it is made");
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
 	if ((cli->sort == REPORT_DELTA_BYTES || cli->value == REPORT_DELTA_BYTES) && !cli->base)

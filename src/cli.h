@@ -56,6 +56,7 @@ struct cli {
 	enum report_value sort;
 	enum report_value value;	/* --value: folded files, flame widths */
 	const char *filter;
+	const char *thread;	/* -T, or NULL */
 	enum ui_view view;
 	bool exit_with_program;
 	bool paused;

@@ -154,7 +154,7 @@ static int watch(struct cli *cli, bool screen)
 		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
 		.mmap = cli->mmap,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
-		.paused = cli->paused, .record = cli->record, .named = &cli->named,
+		.paused = cli->paused, .record = cli->record, .named = &cli->named, .thread = cli->thread,
 	};
 	struct relay *relay = NULL;
 	struct collector *c = NULL;

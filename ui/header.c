@@ -263,11 +263,13 @@ static void blind_spots(const struct ui *ui, char *buf, size_t len)
 	size_t n = 0;
 
 	buf[0] = '\0';
+	if (info->thread)
+		n += snprintf(buf + n, len - n, "thread %.20s", info->thread);
 	if (info->stacks && info->stacks_complete < info->stacks) {
 		double share = (double)info->stacks_complete / (double)info->stacks;
 		/* never rounded up to 100 */
 		unsigned tenths = (unsigned)(share * 1000);
-		n += snprintf(buf + n, len - n, "stacks %u.%u%%", tenths / 10, tenths % 10);
+		n += snprintf(buf + n, len - n, "%sstacks %u.%u%%", n ? "  " : "", tenths / 10, tenths % 10);
 	}
 	if (info->nunhooked && n < len)
 		n += snprintf(buf + n, len - n, "%s%zu not hooked !", n ? "  " : "", info->nunhooked);

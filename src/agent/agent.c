@@ -1,5 +1,5 @@
 /*
- * The agent's slow paths: slots, deciding what is sampled, drawing gaps, what a call needs before and
+ * The agent's slow paths: deciding what is sampled, drawing gaps, what a call needs before and
  * after it. Any thread of the target, also from signal handlers: no locks, and nothing that a siglongjmp
  * out of here would leave stuck.
  *
@@ -38,6 +38,7 @@
 #include "agent/inside.h"
 #include "agent/ranges.h"
 #include "agent/record.h"
+#include "agent/slot.h"
 
 #define IDLE_BYTES (1u << 20)	/* between looks at whether there is something to record again */
 #define INSIDE_KIND 0xfffull		/* wire_slot.inside, besides the island's page */
@@ -51,7 +52,7 @@ _Static_assert(offsetof(struct wire_ctl, free_all) == 32, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, tp) == 0, "entry-*.S");
 _Static_assert(offsetof(struct wire_slot, countdown) == 8, "entry-*.S");
 _Static_assert(WIRE_STATE_SLOTS == 4096 && WIRE_SLOT_HOMES == 4096, "entry-*.S");
-_Static_assert(WIRE_STATE_FILTER == 4096 + 4128 * 128, "entry-*.S");
+_Static_assert(WIRE_STATE_FILTER == 4096 + 4128 * 256, "entry-*.S");
 _Static_assert(WIRE_FILTER_WAYS == 7 && WIRE_FILTER_WORDS == 8 && WIRE_FILTER_BITS == 14, "entry-*.S");
 _Static_assert(offsetof(struct wire_ctl, no_slot) % 64 == 0, "counters have a cache line of their own");
 _Static_assert(WIRE_STATE_FILTER % 64 == 0 && WIRE_STATE_WALKS % 64 == 0, "cache lines");
@@ -59,45 +60,6 @@ _Static_assert(offsetof(struct agent_frame, hook) == 96, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, result) == 104, "entry-*.S");
 _Static_assert(offsetof(struct agent_frame, ip) == AGENT_FRAME_BYTES && AGENT_FRAME_BYTES == 200, "entry-*.S");
 _Static_assert(sizeof(struct wire_ctl) <= WIRE_STATE_SLOTS, "one page");
-
-/* ---- slots ---- */
-
-static uint64_t mix(uint64_t x)	/* the finaliser of splitmix64 (Steele, Lea, Flood 2014) */
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-/* A slot just claimed; or claimed by what a signal handler has interrupted here. `rng` last: it says so. */
-static struct wire_slot *settle(struct wire_ctl *ctl, struct wire_slot *s, uint64_t tp)
-{
-	STORE(s->ring, wire_ring_of(COUNT(ctl->slots_used), agent_island.nrings));
-	BARRIER();
-	STORE(s->rng, mix(tp ^ ctl->seed));
-	return s;
-}
-
-static struct wire_slot *slot_find(struct wire_ctl *ctl, bool claim)
-{
-	uint64_t tp = cpu_thread_pointer();
-	struct wire_slot *s = (struct wire_slot *)((uint64_t)ctl + WIRE_STATE_SLOTS) + wire_slot_hash(tp);
-
-	if (!tp)
-		return NULL;
-	for (unsigned i = 0; i < WIRE_SLOT_PROBES; i++, s++) {
-		uint64_t owner = LOAD(s->tp);
-		if (owner == tp)
-			return LOAD(s->rng) ? s : settle(ctl, s, tp);
-		if (owner || !claim)
-			continue;
-		if (__atomic_compare_exchange_n(&s->tp, &owner, tp, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
-			return settle(ctl, s, tp);
-	}
-	COUNT(ctl->no_slot);
-	return NULL;
-}
 
 /* ---- sampling ---- */
 
@@ -132,7 +94,7 @@ static uint64_t draw(const struct wire_ctl *ctl, struct wire_slot *s)
 	if (rate <= 1)
 		return 0;
 	s->rng += 0x9e3779b97f4a7c15ull;
-	return agent_gap(mix(s->rng), rate);
+	return agent_gap(agent_mix(s->rng), rate);
 }
 
 /* ---- called by the entries ---- */
@@ -214,7 +176,7 @@ static bool mark_lives(const struct wire_ctl *ctl, const struct wire_slot *s, ui
 	if (s->mark <= sp || at < sp)
 		return false;
 	/* Another stack (a signal's, a fiber's) mustn't be touched: it may be gone. */
-	if (!(LOAD(s->stack_lo) <= sp && s->mark < LOAD(s->stack_hi)) &&
+	if (!(own_stack_end(s, sp) > s->mark) &&
 	    !(LOAD(ctl->main_stack_lo) <= sp && s->mark < LOAD(ctl->main_stack_hi)))
 		return true;
 	return *(const uint64_t *)at - (s->inside & ~INSIDE_KIND) < agent_island.code_bytes;
@@ -234,7 +196,7 @@ static int enter(struct wire_slot *s, const struct agent_frame *f, uint64_t sp)
 int agent_before(struct agent_frame *f)
 {
 	struct wire_ctl *ctl = control();
-	struct wire_slot *s = slot_find(ctl, true);
+	struct wire_slot *s = slot_find(ctl);
 	uint64_t sp = (uint64_t)&f->ip;
 
 	if (!s)
@@ -333,7 +295,7 @@ void agent_free(struct agent_frame *f)
 
 	if (!addr || (!LOAD(ctl->active) && (LOAD(ctl->free_all) || !agent_filter_has(ctl, addr))))
 		return;
-	struct wire_slot *s = slot_find(ctl, true);
+	struct wire_slot *s = slot_find(ctl);
 	if (!s)
 		return;
 	if (!LOAD(ctl->active)) {

@@ -68,7 +68,11 @@ static inline int64_t cpu_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c
 
 #define CPU_NR_BRK 12
 #define CPU_NR_SCHED_YIELD 24
+#define CPU_NR_PRCTL 157
+#define CPU_NR_GETTID 186
+#define CPU_NR_TGKILL 234
 #define CPU_NR_PROCESS_VM_READV 310
+#define CPU_PR_GET_NAME 16
 #define CPU_PAGE 4096u
 
 /* Callee-saved registers an event carries: bp, bx, r12..r15, as wire_regs.saved has them. */

@@ -11,8 +11,8 @@
 #define CTL_FREE_ALL	32
 #define SLOT_TP		4096
 #define SLOT_COUNTDOWN	(4096 + 8)
-#define SLOT_BYTES	128
-#define FILTER		(4096 + 4128 * 128)
+#define SLOT_BYTES	256
+#define FILTER		(4096 + 4128 * 256)
 #define HOOK_INSTEAD	0
 #define HOOK_NOTHROW	30
 #define HOOK_ORIGINAL	40
@@ -81,7 +81,7 @@ agent_island:
 	mov	%rax, %r10
 	shr	$6, %r10
 	imul	$0x9e3779b1, %r10d, %r10d
-	shr	$13, %r10d			/* >> 20, then * 128 */
+	shr	$12, %r10d			/* >> 20, then * 256 */
 	and	$(4095 * SLOT_BYTES), %r10d
 	add	agent_island+ISLAND_CTL(%rip), %r10
 	cmp	%rax, SLOT_TP(%r10)
@@ -89,7 +89,7 @@ agent_island:
 1:	sub	%rdi, SLOT_COUNTDOWN(%r10)
 	jbe	3f
 	jmp	*HOOK_ORIGINAL(%r11)
-2:	sub	$-SLOT_BYTES, %r10
+2:	add	$SLOT_BYTES, %r10
 	cmp	%rax, SLOT_TP(%r10)
 	je	1b
 	jmp	\slow

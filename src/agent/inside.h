@@ -34,6 +34,17 @@ static inline unsigned slot_index(const struct wire_ctl *ctl, const struct wire_
 	return (unsigned)(((uint64_t)s - (uint64_t)ctl - WIRE_STATE_SLOTS) / sizeof(*s));
 }
 
+/* The end of the thread's own stack, if sp is on it and heaptop has told where that is; else 0. */
+static inline uint64_t own_stack_end(const struct wire_slot *s, uint64_t sp)
+{
+	uint64_t end = LOAD(s->stack_hi);
+
+	return LOAD(s->stack_lo) <= sp && sp < end && LOAD(s->stack_tid) == LOAD(s->tid) ? end : 0;
+}
+
+/* slot.c: scrambles the bits of x. */
+uint64_t agent_mix(uint64_t x);
+
 /*
  * May what happens at `now` be recorded? Past the lease heaptop has died or was stopped: then collection
  * is switched off here, and nobody asks for the time again.

@@ -12,6 +12,7 @@
 #define FREE_PATIENCE 256	/* tries for room for a free where nobody waits for room */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
 #define ANSWER_TICKS (1u << 19)	/* about 200 us: how long a rule asked for is waited for */
+#define PROVED_PAGES 14u		/* 2 + 4 + 8: what is deeper is copied */
 #define TIMED 7u	/* of so many events one is timed; odd, as allocations and frees alternate */
 #define PREFETCH_BYTES 256	/* some records ahead in the ring */
 
@@ -134,6 +135,30 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 	return addr << 16 | slot_index(ctl, s);
 }
 
+/* Whose events the slot's are from here on. If it can't be told now, the next event tries again. */
+static NOINLINE void record_thread(struct wire_ctl *ctl, struct wire_slot *s)
+{
+	uint64_t start = 0;
+	uint32_t tid = LOAD(s->tid);
+	struct wire_thread *t;
+
+	if (tid == WIRE_TID_NONE) {
+		STORE(s->told, 1);
+		return;
+	}
+	t = (struct wire_thread *)ring_reserve(ctl, s, WIRE_THREAD, sizeof(*t), &start);
+	if (!t)
+		return;
+	t->h.addr_slot = addr_slot(ctl, s, tid);
+	*(uint64_t *)t->name = *(uint64_t *)(t->name + 8) = 0;
+	if (LOAD(ctl->may_syscall))
+		cpu_syscall(CPU_NR_PRCTL, CPU_PR_GET_NAME, (uint64_t)t->name, 0, 0, 0, 0);
+	t->sp = (uint64_t)__builtin_frame_address(0);
+	t->h.tsc = cpu_ticks_ordered();
+	ring_commit(&t->h, 0);
+	STORE(s->told, 1);
+}
+
 /*
  * FREE, UNFREE or, of `bytes`, UNMAP. False: not recorded, for want of room or because heaptop has gone. One
  * reading of the clock is the event's time and the time to compare with the lease; only some of the events are
@@ -146,6 +171,8 @@ static inline bool record_end(struct wire_ctl *ctl, struct wire_slot *s, uint64_
 	uint64_t start = 0, recorded = LOAD(s->recorded);
 	bool timed = recorded % TIMED == 0;
 
+	if (!LOAD(s->told))
+		record_thread(ctl, s);
 	if (timed)
 		start = cpu_ticks();
 	struct wire_head *h = ring_reserve(ctl, s, kind, bytes ? sizeof(struct wire_range) : sizeof(*h), &start);
@@ -218,9 +245,9 @@ static NOINLINE uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uin
 
 static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
 {
-	uint64_t end = LOAD(s->stack_hi);
+	uint64_t end = own_stack_end(s, sp);
 
-	if (LOAD(s->stack_lo) <= sp && sp < end)
+	if (end)
 		return end;
 	end = LOAD(ctl->main_stack_hi);
 	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
@@ -451,6 +478,43 @@ static inline void walk_from(const struct wire_ctl *ctl, struct agent_frame *f, 
 	agent_walk(last_walk(ctl, f->slot), rules(), end, &f->walk);
 }
 
+/* How many of the two pages from `page` on can be read? The kernel says so: nothing else is certain not to fault. */
+static NOINLINE unsigned two_pages(const struct wire_ctl *ctl, uint64_t page)
+{
+	uint64_t words[2];
+	struct {
+		uint64_t base, len;
+	} local = { (uint64_t)words, sizeof(words) }, remote[2] = { { page, 8 }, { page + CPU_PAGE, 8 } };
+
+	int64_t got = cpu_syscall(CPU_NR_PROCESS_VM_READV, LOAD(ctl->pid), (uint64_t)&local, 1, (uint64_t)remote, 2, 0);
+
+	return got < 8 ? 0 : (unsigned)got / 8;
+}
+
+/*
+ * A walk on a stack whose end isn't known: a fiber's, a signal handler's, that of a thread that has just
+ * begun. Bounds told beforehand wouldn't do for fibers: their stacks come and go. The page that the return
+ * address was read from can be read, and most walks that get further than that don't need much: at first two
+ * pages more, then four, up to PROVED_PAGES. What lies behind the stack does no harm: no rule leads there.
+ * Returns the end.
+ */
+static NOINLINE uint64_t walk_unknown(const struct wire_ctl *ctl, struct agent_frame *f)
+{
+	uint64_t end = ((uint64_t)&f->ip & ~(uint64_t)(CPU_PAGE - 1)) + CPU_PAGE;
+
+	walk_from(ctl, f, end);
+	bool more = LOAD(ctl->may_syscall);
+	for (unsigned pages = 2, all = 0; more && f->walk.why == WALK_OUT && all < PROVED_PAGES; pages *= 2) {
+		for (unsigned i = 0; more && i < pages; i += 2, all += 2) {
+			unsigned n = two_pages(ctl, end);
+			end += n * CPU_PAGE;
+			more = n == 2;
+		}
+		walk_from(ctl, f, end);
+	}
+	return end;
+}
+
 /* How full is the ring of the slot, bytes? */
 static inline uint64_t ring_used(const struct wire_slot *s)
 {
@@ -468,11 +532,15 @@ static inline uint64_t ring_used(const struct wire_slot *s)
 static NOINLINE uint64_t await_rule(struct wire_ctl *ctl, struct agent_frame *f, uint64_t end, uint64_t start)
 {
 	uint64_t since = cpu_ticks();
+	bool given_up = false;
 
 	for (unsigned tries = 0; f->walk.why == WIRE_RULE_PENDING; tries++) {
-		if (cpu_ticks() - since > 2 * ANSWER_TICKS)
+		uint64_t ticks = cpu_ticks() - since;
+
+		if (given_up && ticks > 2 * ANSWER_TICKS)
 			break;		/* somebody has scribbled over the word */
-		if (cpu_ticks() - since > ANSWER_TICKS)
+		given_up = ticks > ANSWER_TICKS;
+		if (given_up)
 			agent_give_up(rules(), f->walk.pc);
 		else
 			let_others_run(ctl, tries);
@@ -488,12 +556,17 @@ void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t ad
 	uint64_t end = stack_end(ctl, f->slot, (uint64_t)(f + 1)), ask = 0;
 	uint64_t start = LOAD(f->slot->recorded) % TIMED ? 0 : cpu_ticks();
 
+	if (!LOAD(f->slot->told))
+		record_thread(ctl, f->slot);
 	f->walk.n = 0;
 	f->walk.first = 0;
 	f->walk.count = LOAD(last_walk(ctl, f->slot)->count);	/* before it is known what can be kept */
 	BARRIER();
-	if (rules() && end) {
-		walk_from(ctl, f, end);
+	if (rules()) {
+		if (end)
+			walk_from(ctl, f, end);
+		else
+			end = walk_unknown(ctl, f);
 		if (f->walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait) &&
 		    ring_used(f->slot) > agent_island.ring_bytes / 4)
 			start = await_rule(ctl, f, end, start);

@@ -169,8 +169,10 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 	walk->n = 0;
 	w->n = 0;
 	BARRIER();
-	if (end - walk->sp < 8)
+	if (end - walk->sp < 8) {
+		walk->why = WALK_OUT;
 		return;
+	}
 	if (n > WIRE_MAX_FRAMES)
 		n = 0;
 	unsigned v = still_there(w, b, n);
@@ -212,7 +214,7 @@ void agent_walk(struct wire_walk *w, const struct wire_rules *rules, uint64_t en
 		}
 		if (!step(b, rule, walk, &from)) {
 			walk->n = (uint16_t)m;
-			walk->why = WIRE_RULE_COPY;
+			walk->why = WALK_OUT;
 			return;
 		}
 		m++;

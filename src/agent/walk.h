@@ -20,9 +20,10 @@ struct walk {
 	uint8_t complete;	/* else pc, sp, bp are of the next frame, which has no rule: */
 	uint64_t pc, sp, bp;
 	uint32_t count;		/* wire_walk.count when the event began */
-	uint32_t why;		/* WIRE_RULE_NONE, PENDING, or COPY: no rule to be had, the next word couldn't be
-				 * read, too many frames. WIRE_RULE_END if it is complete */
+	uint32_t why;		/* WIRE_RULE_NONE, PENDING, or COPY: no rule to be had, too many frames; WALK_OUT:
+				 * the next word lies outside. WIRE_RULE_END if it is complete */
 };
+#define WALK_OUT 0xffu
 _Static_assert(WIRE_MAX_FRAMES <= UINT16_MAX, "counts fit");
 
 /*

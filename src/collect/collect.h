@@ -38,6 +38,7 @@ struct collect_config {
 	bool paused;			/* start with collection off */
 	uint32_t max_stack;
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the collector */
+	const char *thread;		/* only blocks of these (heap_choose_threads), or NULL: all */
 	const char *record;		/* file for the stream of stacks (record.h), or NULL */
 };
 

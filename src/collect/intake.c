@@ -79,8 +79,11 @@ static void on_alloc(struct intake *in, const struct probe_event *e)
 
 static void take_in(struct intake *in, const struct probe_event *e)
 {
-	in->events++;
+	in->events += e->kind != WIRE_THREAD;
 	switch (e->kind) {
+	case WIRE_THREAD:
+		heap_thread(in->heap, e->slot, (uint32_t)e->addr, e->name, ticks_to_ns(in->clock, e->tsc));
+		break;
 	case WIRE_ALLOC:
 		on_alloc(in, e);
 		break;

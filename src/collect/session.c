@@ -26,6 +26,9 @@
 #define RENEW_SECONDS 0.1	/* between renewals of the lease */
 #define CONTROL_SECONDS 0.1	/* between looks at the auto rate while events come, */
 #define USAGE_SECONDS 0.5	/* and else */
+#define THREADS_SECONDS 0.25	/* between looks at the list of threads, and at least */
+#define THREADS_SHARE 0.01	/* so long that they cost no more than that */
+#define THREADS_NAMED 32	/* threads whose names are looked at each time */
 #define MODULES_SECONDS 1.0	/* between readings of /proc/PID/maps, at most; */
 #define MODULES_SECONDS_MIN 0.05	/* and at least; in between so that they take that */
 #define MODULES_SHARE 0.001		/* share of the time */
@@ -172,6 +175,15 @@ static struct probe *make_probe(const struct session *s)
 	return probe_agent_create(&config);
 }
 
+static struct heap *new_heap(const struct session *s)
+{
+	struct heap *heap = heap_create(&(struct heap_config){ 0 });
+
+	if (s->config.thread)
+		heap_choose_threads(heap, s->config.thread);
+	return heap;
+}
+
 /* `mods` becomes the session's, `target` may be NULL for now. */
 static struct session *create(const struct collect_config *config, const struct session_place *place,
 			      struct modules *mods, struct target *target)
@@ -187,7 +199,7 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->mods = mods;
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods, place->modules);
-	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->heap = new_heap(s);
 	s->clock = *place->clock;
 	s->clock.ticks0 = ticks_now();
 	s->clock.ns0 += (uint64_t)((double)(s->clock.ticks0 - place->clock->ticks0) * s->clock.ns_per_tick);
@@ -356,6 +368,43 @@ static void hook_new_modules(struct session *s)
 	err_free(err);
 }
 
+/* Who is there, and under what name. */
+static void look_at_threads(struct session *s, double now)
+{
+	struct target_id *ids = NULL;
+
+	if (s->placed)
+		s->probe->ops->stats(s->probe, s->target, &s->stats);
+	size_t n = target_ids(s->target, &ids);
+	CLEANUP_FREE uint32_t *tids = xcalloc(n + 1, sizeof(*tids));
+	for (size_t i = 0; i < n; i++)
+		tids[i] = ids[i].ns;
+	if (n)
+		heap_threads_present(s->heap, tids, n);
+	if (n && s->placed)
+		s->probe->ops->present(s->probe, s->target, tids, n);
+	for (int i = 0; i < THREADS_NAMED; i++) {
+		uint32_t tid, low = 0, high = (uint32_t)n;
+		char name[16];
+		uint16_t number = heap_thread_next(s->heap, &tid);
+
+		if (!number)
+			break;
+		while (low < high) {
+			uint32_t mid = low + (high - low) / 2;
+			if (ids[mid].ns < tid)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		if (low < n && ids[low].ns == tid && target_thread_name(s->target, ids[low].tid, name))
+			heap_thread_name(s->heap, number, name);
+	}
+	free(ids);
+	double cost = (monotonic_seconds() - now) / THREADS_SHARE;
+	s->next_threads = now + (cost > THREADS_SECONDS ? cost : THREADS_SECONDS);
+}
+
 static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
@@ -375,6 +424,8 @@ static void look_after(struct session *s)
 	bool busy = s->control.on && s->intake.events != s->usage_events;
 	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))
 		measure(s, now, false);
+	if (now >= s->next_threads)
+		look_at_threads(s, now);
 	if (now - s->last_modules >= s->modules_interval)
 		err_free(session_refresh_modules(s));
 	if (now - s->last_refine >= REFINE_SECONDS) {
@@ -394,7 +445,7 @@ static struct err *on_exec(struct session *s)
 	s->probe->ops->destroy(s->probe);
 	s->placed = s->extend = false;
 	heap_destroy(s->heap);
-	s->heap = heap_create(&(struct heap_config){ 0 });
+	s->heap = new_heap(s);
 	/* a rate chosen by hand stays */
 	control_init(&s->control, s->config.budget, s->control.on ? s->config.rate : s->control.rate,
 		     s->control.on);
@@ -429,6 +480,7 @@ static void on_end(struct session *s)
 		;
 	if (s->placed)
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
+	heap_threads_present(s->heap, NULL, 0);
 	s->ended = true;
 }
 

@@ -40,7 +40,7 @@ struct session {
 	bool ended, detached, paused;
 	bool left;		/* it has executed a program with rights of its own, unwatched */
 	bool replaced;		/* attached, and it has executed another program since */
-	double last_renew, last_usage, last_modules;
+	double last_renew, last_usage, last_modules, next_threads;
 	size_t known_modules;	/* the log has told of */
 	double modules_interval;	/* seconds, see session.c */
 	bool extend;		/* the probe has found something to hook in new modules */

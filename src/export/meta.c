@@ -157,6 +157,8 @@ void meta_write(const struct view *view, meta_emit_fn emit, void *ctx)
 		emit_free(emit, ctx, xasprintf(PREFIX "%s %" PRIx64, fields[i].name,
 					       field_get(view, i)));
 	emit_free(emit, ctx, xasprintf(PREFIX "command=%s", view->info.command));
+	if (view->info.thread)
+		emit_free(emit, ctx, xasprintf(PREFIX "thread=%s", view->info.thread));
 	for (size_t i = 0; i < view->info.nunhooked; i++) {
 		const struct view_unhooked *u = &view->info.unhooked[i];
 		emit_free(emit, ctx, xasprintf(PREFIX "unhooked=%s|%s|%s", u->name, u->module,
@@ -319,6 +321,9 @@ bool meta_read(struct view *view, struct trace_stats *samples, size_t n, const c
 		read_sample(samples, n, rest);
 	} else if ((rest = after(text, "point"))) {
 		read_point(view, rest);
+	} else if ((rest = after(text, "thread="))) {
+		free(view->info.thread);
+		view->info.thread = clean_copy(rest, strlen(rest));
 	} else if ((rest = after(text, "command="))) {
 		free(view->info.command);
 		view->info.command = clean_copy(rest, strlen(rest));

@@ -38,6 +38,8 @@ static void write_header(FILE *out, const struct view *view)
 		(unsigned)info->state < 5 ? states[info->state] : "?", text_clock(a, view->time));
 	if (info->processes > 1)
 		fprintf(out, "the sum of %u processes\n", info->processes);
+	if (info->thread)
+		fprintf(out, "only blocks of threads: %s\n", info->thread);
 	if (info->rate > 1)
 		fprintf(out, "sampled: one sample in %s on average; numbers are estimates\n",
 			text_bytes(a, info->rate));

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "heap/live.h"
 #include "heap/ranges.h"
+#include "heap/threads.h"
 #include "heap/traces.h"
 #include "heap/tree.h"
 #include "heap/view.h"
@@ -26,6 +27,7 @@ struct undo {
 	uint64_t addr;		/* 0: none */
 	struct live_block block;
 	uint32_t node;		/* of its trace then */
+	uint32_t serial;	/* of its thread's number */
 	bool temp;
 };
 
@@ -47,6 +49,9 @@ struct heap {
 	uint32_t merged_node;
 	struct traces traces;
 	struct live live;
+	struct threads threads;
+	char *which;		/* the threads chosen, NULL: all */
+	struct traces chosen;	/* what theirs hold; of no use otherwise */
 	struct weights weights;
 	struct tree_path paths[WIRE_SLOTS + 1];	/* of the thread's last stack; one for no thread at all */
 	struct undo undo[WIRE_SLOTS];
@@ -78,6 +83,7 @@ struct heap *heap_create(const struct heap_config *config)
 	heap->max_nodes = max_traces * HEAP_NODES_PER_TRACE;
 	traces_init(&heap->traces, max_traces);
 	live_init(&heap->live, max_live);
+	threads_init(&heap->threads);
 	weights_init(&heap->weights);
 	ranges_init(&heap->ranges, HEAP_MAX_RANGES);
 	heap->point_step = 1;
@@ -92,10 +98,14 @@ void heap_destroy(struct heap *heap)
 		tree_path_deinit(&heap->paths[i]);
 	tree_destroy(heap->tree);
 	traces_deinit(&heap->traces);
+	if (heap->which)
+		traces_deinit(&heap->chosen);
+	free(heap->which);
 	live_deinit(&heap->live);
 	ranges_deinit(&heap->ranges);
 	for (size_t i = 0; i < WIRE_SLOTS; i++)
 		free(heap->taken[i]);
+	threads_deinit(&heap->threads);
 	free(heap);
 }
 
@@ -119,6 +129,45 @@ uint64_t heap_free_calls(const struct heap *heap)
 	return heap->free_q10 >> 10;
 }
 
+/*
+ * The chosen threads' record of a trace; `held`: it is one that holds that much. The two sets of traces are
+ * merged at different times, so that what was added to a record of its own may be in that of the merged by
+ * now, or the other way round. False: neither has it.
+ */
+static bool chosen_trace(struct heap *heap, uint32_t trace, uint64_t held, uint32_t *ret)
+{
+	struct traces *chosen = &heap->chosen;
+	uint32_t of_node = traces_of_node(chosen, heap->traces.items[trace].node, heap->merged_node);
+
+	for (int other = 0; other < 2; other++) {
+		*ret = other ? traces_merged(chosen, heap->merged_node) : of_node;
+		if (!held || chosen->items[*ret].s.live_bytes >= held)
+			return true;
+	}
+	return false;
+}
+
+static inline bool is_chosen(const struct heap *heap, uint16_t thread)
+{
+	return heap->which && heap->threads.items[thread].chosen;
+}
+
+static void chosen_alloc(struct heap *heap, const struct live_block *block, const struct heap_weight *w)
+{
+	uint32_t trace;
+
+	if (chosen_trace(heap, block->trace, 0, &trace))
+		traces_alloc(&heap->chosen, trace, w, block->time);
+}
+
+static void chosen_free(struct heap *heap, const struct live_block *block, const struct heap_weight *w, bool temp)
+{
+	uint32_t trace;
+
+	if (chosen_trace(heap, block->trace, w->bytes, &trace))
+		traces_free(&heap->chosen, trace, w, temp);
+}
+
 /* End a tracked block. Returns whether it counts as temporary. */
 static bool block_end(struct heap *heap, const struct live_block *block, uint64_t time, bool lost)
 {
@@ -126,6 +175,9 @@ static bool block_end(struct heap *heap, const struct live_block *block, uint64_
 	bool temp = !lost && time >= block->time && time - block->time < TEMP_NS;
 
 	traces_free(&heap->traces, block->trace, &w, temp);
+	threads_free(&heap->threads, block->thread, &w);
+	if (is_chosen(heap, block->thread))
+		chosen_free(heap, block, &w, temp);
 	heap->free_q10 += w.blocks_q10;
 	return temp;
 }
@@ -226,11 +278,14 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 		.time = time,
 		.trace = trace_of(heap, node),
 		.rate = weights_rate(&heap->weights, rate),
-		.slot = (uint16_t)slot,
+		.thread = threads_of_slot(&heap->threads, &heap->live, slot),
 	};
 	struct heap_weight w = weights_of(&heap->weights, size, block.rate);
 	live_put(&heap->live, &block);
 	traces_alloc(&heap->traces, block.trace, &w, time);
+	threads_alloc(&heap->threads, block.thread, &w);
+	if (is_chosen(heap, block.thread))
+		chosen_alloc(heap, &block, &w);
 	heap->alloc_bytes += w.bytes;
 	heap->alloc_q10 += w.blocks_q10;
 }
@@ -247,6 +302,7 @@ void heap_free(struct heap *heap, uint64_t addr, uint64_t time, uint32_t slot, b
 			.addr = addr,
 			.block = *block,
 			.node = heap->traces.items[block->trace].node,
+			.serial = heap->threads.items[block->thread].serial,
 			.temp = temp,
 		};
 	live_remove(&heap->live, block);
@@ -267,8 +323,16 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
 	if (heap->traces.items[block->trace].s.free_bytes < w.bytes)
 		return;
+	/* nor its thread's number */
+	if (heap->threads.items[block->thread].serial != undo->serial)
+		block->thread = 0;
 	live_put(&heap->live, block);
+	threads_unfree(&heap->threads, block->thread, &w);
 	traces_unfree(&heap->traces, block->trace, &w, undo->temp, heap->now);
+	uint32_t trace;
+	if (is_chosen(heap, block->thread) && chosen_trace(heap, block->trace, 0, &trace) &&
+	    heap->chosen.items[trace].s.free_bytes >= w.bytes)
+		traces_unfree(&heap->chosen, trace, &w, undo->temp, heap->now);
 	heap->free_q10 -= w.blocks_q10;
 }
 
@@ -441,9 +505,73 @@ void heap_ununmap(struct heap *heap, uint32_t slot)
 	forget_taken(heap, slot);
 }
 
+/* ---- threads ---- */
+
+/* What the thread's blocks that live are, or (0) all chosen threads'. */
+static void take_in_blocks(struct heap *heap, uint16_t number)
+{
+	for (size_t i = 0; i < heap->live.nslots; i++) {
+		const struct live_block *block = &heap->live.blocks[i];
+
+		if (!block->addr || (number ? block->thread != number : !is_chosen(heap, block->thread)))
+			continue;
+		struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
+		chosen_alloc(heap, block, &w);
+	}
+}
+
+/* It is new or has another name: is it one of those chosen? Once it is, it stays. */
+static void consider(struct heap *heap, uint16_t number)
+{
+	struct thread *t = &heap->threads.items[number];
+
+	if (!heap->which || !number || t->chosen || !threads_match(t, heap->which))
+		return;
+	t->chosen = true;
+	if (t->live_samples)
+		take_in_blocks(heap, number);
+}
+
+void heap_choose_threads(struct heap *heap, const char *which)
+{
+	if (heap->which)
+		traces_deinit(&heap->chosen);
+	free(heap->which);
+	heap->which = which ? xstrdup(which) : NULL;
+	for (size_t i = 1; i < heap->threads.n; i++) {
+		struct thread *t = &heap->threads.items[i];
+		t->chosen = which && threads_match(t->into ? &heap->threads.items[t->into] : t, which);
+	}
+	if (!which)
+		return;
+	traces_init(&heap->chosen, heap->traces.max);
+	take_in_blocks(heap, 0);
+}
+
+void heap_thread(struct heap *heap, uint32_t slot, uint32_t tid, const char *name, uint64_t time)
+{
+	consider(heap, threads_begin(&heap->threads, &heap->live, slot, tid, name, time));
+}
+
+void heap_threads_present(struct heap *heap, const uint32_t *tids, size_t n)
+{
+	threads_present(&heap->threads, tids, n, heap->now);
+}
+
+uint16_t heap_thread_next(struct heap *heap, uint32_t *ret_tid)
+{
+	return threads_next(&heap->threads, ret_tid);
+}
+
+void heap_thread_name(struct heap *heap, uint16_t number, const char *name)
+{
+	threads_name(&heap->threads, number, name);
+	consider(heap, number);
+}
+
 /* ---- publishing ---- */
 
-static void add_point(struct heap *heap, double seconds, uint64_t rss, float alloc_bps)
+static void add_point(struct heap *heap, double seconds, uint64_t live, uint64_t rss, float alloc_bps)
 {
 	if (heap->npoints
 	    && seconds < heap->points[heap->npoints - 1].time + heap->point_step * 0.95)
@@ -456,16 +584,15 @@ static void add_point(struct heap *heap, double seconds, uint64_t rss, float all
 	}
 	heap->points[heap->npoints++] = (struct view_point){
 		.time = (float)seconds,
-		.live_bytes = heap->traces.live_bytes,
+		.live_bytes = live,
 		.rss = rss,
 		.alloc_bps = alloc_bps,
 	};
 }
 
 /* Growth a second since the newest value that is at least TREND_SECONDS old, or the oldest. */
-static float trend(struct heap *heap, double seconds)
+static float trend(struct heap *heap, double seconds, uint64_t live)
 {
-	uint64_t live = heap->traces.live_bytes;
 	size_t kept = heap->ntrend < TREND_VALUES ? heap->ntrend : TREND_VALUES;
 	float ret = 0;
 
@@ -502,13 +629,16 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->info.untracked += heap->untracked;
 	view->tree = tree_ref(heap->tree);
 	view->nnodes = tree_count(heap->tree);
-	traces_publish(&heap->traces, time, view);
+	struct traces *shown = heap->which ? &heap->chosen : &heap->traces;
+	view->info.thread = heap->which ? xstrdup(heap->which) : NULL;
+	traces_publish(shown, time, view);
+	threads_publish(&heap->threads, time, view);
 	view->totals.lost_frees = heap->lost_frees;
-	view->totals.peak_time = (float)((double)heap->traces.peak_time / 1e9);
+	view->totals.peak_time = (float)((double)shown->peak_time / 1e9);
 	view->totals.tree = tree_stats(heap->tree);
-	view->totals.merged = heap->traces.merged;
-	view->totals.trend_bps = trend(heap, view->time);
-	add_point(heap, view->time, info->rss, view->totals.s.alloc_bps);
+	view->totals.merged = shown->merged;
+	view->totals.trend_bps = trend(heap, view->time, shown->live_bytes);
+	add_point(heap, view->time, shown->live_bytes, info->rss, view->totals.s.alloc_bps);
 	view->npoints = heap->npoints;
 	view->points = xcalloc(heap->npoints, sizeof(*view->points));
 	memcpy(view->points, heap->points, heap->npoints * sizeof(*view->points));

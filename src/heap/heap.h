@@ -60,6 +60,25 @@ struct heap_stack {
 void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
 		uint32_t slot, const struct heap_stack *stack);
 
+/* The slot's events are from here on those of thread tid (in the target's PID namespace). `name`: 16 bytes,
+ * untrusted, "" if it isn't known. */
+void heap_thread(struct heap *heap, uint32_t slot, uint32_t tid, const char *name, uint64_t time);
+/* These threads there are now, ascending; the heap knows none that came later. With n 0
+ * the process has ended. */
+void heap_threads_present(struct heap *heap, const uint32_t *tids, size_t n);
+/* Names may change: number and id of the next thread to look at, 0 if there are none; and what was found. */
+uint16_t heap_thread_next(struct heap *heap, uint32_t *ret_tid);
+void heap_thread_name(struct heap *heap, uint16_t number, const char *name);
+
+/*
+ * From now on views show the blocks of these threads alone: of the one whose id `which` is, or of those whose
+ * names match it (fnmatch(3)), also threads that come later or get such a name later. What they hold is known
+ * at once, since live blocks know their threads; what else they have allocated counts from here on. NULL: all
+ * threads again. Rows of threads, and all that is said of the process itself, stay as they are. Costs a pass
+ * over the live blocks; for events of the chosen threads about half as much again, for others nothing.
+ */
+void heap_choose_threads(struct heap *heap, const char *which);
+
 /* An event of the block at addr is about to come: fetch what isn't in the cache. */
 void heap_ahead(const struct heap *heap, uint64_t addr);
 

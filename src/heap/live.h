@@ -18,7 +18,7 @@ struct live_block {
 	uint64_t time;		/* of the allocation, ns since the start */
 	uint32_t trace;		/* index of its trace */
 	uint16_t rate;		/* index of its sampling interval, see weight.h */
-	uint16_t slot;		/* of the thread that allocated it */
+	uint16_t thread;	/* number of the one that allocated it, see threads.h */
 };
 _Static_assert(sizeof(struct live_block) == 32, "the stated bound");
 

@@ -72,6 +72,7 @@ struct view_unhooked {
 struct view_info {
 	int pid;
 	char *command;		/* sanitised */
+	char *thread;		/* only blocks of these threads are in the view (heap_choose_threads); NULL: all */
 	enum view_state state;
 	int exit_code;
 	bool attached;		/* to a running process: older blocks are unknown */
@@ -93,6 +94,20 @@ struct view_info {
 	uint32_t nhooks;	/* entry points hooked */
 	struct view_unhooked *unhooked;
 	size_t nunhooked;
+};
+
+/*
+ * What a thread has allocated, whoever freed it. Threads that have ended are added up by name when there
+ * are many.
+ */
+#define VIEW_THREAD_NAME 32
+struct view_thread {
+	uint32_t tid;		/* in the target's PID namespace; 0: not known, or a sum */
+	uint32_t merged;	/* not 0: a sum over so many ended threads of this name */
+	bool ended;
+	bool chosen;		/* by the filter: view_info.thread */
+	char name[VIEW_THREAD_NAME];	/* sanitised; "": not known */
+	struct trace_stats s;	/* but for temporary blocks and peaks */
 };
 
 struct view_totals {
@@ -121,6 +136,8 @@ struct view {
 	struct view_chunk **chunks;
 	struct view_point *points;	/* oldest first, at most 1000 */
 	size_t npoints;
+	struct view_thread *threads;	/* in no order; their sums are the totals, if there is no filter */
+	size_t nthreads;
 	/* store.c's */
 	struct store *store;
 	uint64_t store_seq;

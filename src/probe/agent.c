@@ -164,13 +164,17 @@ static void hand_over(void *ctx, const struct probe_event *e)
 	/* a round on a busy machine may take longer than the lease lasts */
 	if (++g->n % LEASE_EVENTS == 0 && !g->last)
 		keep_lease(g->a, g->t);
+	if (e->kind == WIRE_THREAD) {
+		g->a->tids[e->slot] = (uint32_t)e->addr;
+		agent_ask_bounds(g->a, e->slot, e->sp);
+	}
 	if (e->kind == WIRE_ALLOC) {
 		bool walked = e->flags & WIRE_F_WALKED;
 
 		g->a->walked += walked;
 		g->a->copied += !walked;
 		if (!walked && e->flags & WIRE_F_NO_BOUNDS)
-			agent_ask_bounds(g->a, e);
+			agent_ask_bounds(g->a, e->slot, e->regs->sp);
 	}
 	g->fn(g->ctx, e);
 }
@@ -367,6 +371,7 @@ static const struct probe_ops agent_ops = {
 	.stats = stats,
 	.teach = agent_teach,
 	.resync = agent_resync,
+	.present = agent_present,
 	.reteach = agent_reteach,
 	.update = agent_update,
 	.extend = agent_extend,
@@ -384,5 +389,7 @@ struct probe *probe_agent_create(const struct probe_config *config)
 	a->entries = entries_create(config->mmap);
 	a->ns_began = agent_clock_ns();
 	a->ticks_began = ticks_now();
+	memset(a->tids, 0xff, sizeof(a->tids));
+	_Static_assert(WIRE_TID_NONE == 0xffffffffu, "not known");
 	return &a->probe;
 }

@@ -17,15 +17,17 @@
 #define ASK_MAX 256u
 #define MANY_THREADS 128u
 
-void agent_ask_bounds(struct agent *a, const struct probe_event *e)
+void agent_ask_bounds(struct agent *a, uint32_t slot, uint64_t sp)
 {
 	if (a->nasked == ASK_MAX)
 		return;
 	for (size_t i = 0; i < a->nasked; i++)
-		if (a->asked[i].slot == e->slot)
+		if (a->asked[i].slot == slot) {
+			a->asked[i] = (struct asked){ slot, a->tids[slot], sp };
 			return;
+		}
 	VEC_GROW(a->asked, a->nasked, a->asked_cap);
-	a->asked[a->nasked++] = (struct asked){ e->slot, e->regs->sp };
+	a->asked[a->nasked++] = (struct asked){ slot, a->tids[slot], sp };
 }
 
 /*
@@ -49,10 +51,12 @@ static struct err *tell_bounds(struct agent *a, struct target *t, const struct a
 	err = target_read(t, at, &tp, sizeof(tp));
 	if (err || tp <= q->sp || tp > m->end || tp & 7)
 		return err;
-	/* The lower bound first: with hi still 0 it means nothing. */
+	/* For which thread last: it means nothing before. Should the slot have passed on, it means nothing at all. */
 	err = target_write(t, at + offsetof(struct wire_slot, stack_lo), &lo, sizeof(lo));
 	if (!err)
 		err = target_write(t, at + offsetof(struct wire_slot, stack_hi), &tp, sizeof(tp));
+	if (!err)
+		err = target_write(t, at + offsetof(struct wire_slot, stack_tid), &q->tid, sizeof(q->tid));
 	return err;
 }
 
@@ -94,8 +98,9 @@ void agent_answer_bounds(struct agent *a, struct target *t, uint64_t now_ns)
 	a->nasked = 0;
 }
 
-/* A slot as the agent would have claimed it, for a thread that has one to come. */
-static void preset_slot(struct wire_slot *slots, const struct target_thread *thread, uint64_t lo, uint32_t ring)
+/* A slot as the agent would have claimed it, for a thread that has one to come; it finds out itself who it is. */
+static void preset_slot(struct wire_slot *slots, const struct target_thread *thread, uint64_t lo, uint32_t tid,
+			uint32_t ring)
 {
 	struct wire_slot *s = &slots[wire_slot_hash(thread->tp)];
 
@@ -104,9 +109,10 @@ static void preset_slot(struct wire_slot *slots, const struct target_thread *thr
 			continue;
 		*s = (struct wire_slot){
 			.tp = thread->tp,
-			.rng = ticks_now() * 0x9e3779b97f4a7c15ull ^ thread->tp,
+			.rng = (ticks_now() * 0x9e3779b97f4a7c15ull ^ thread->tp) | 1,
 			.stack_lo = lo,
 			.stack_hi = thread->tp,
+			.stack_tid = tid,
 			.ring = ring,
 		};
 		return;
@@ -118,6 +124,7 @@ struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret
 	size_t n;
 	const struct target_thread *threads = target_threads(t, &n);
 	uint32_t used = 0;
+	bool same = target_ns_pid(t) == target_pid(t);
 
 	*ret_used = 0;
 	if (!target_has_query(t))
@@ -131,7 +138,8 @@ struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret
 		if (!tp || tp & 7 || tp <= sp || !target_mapping_at(t, sp, &m) || tp > m.end ||
 		    !strcmp(m.path, "[stack]"))
 			continue;
-		preset_slot(slots, &threads[i], m.start, wire_ring_of(used++, a->nrings));
+		/* in another PID namespace its id isn't known here: it will ask */
+		preset_slot(slots, &threads[i], m.start, same ? (uint32_t)threads[i].tid : 0, wire_ring_of(used++, a->nrings));
 	}
 	*ret_used = used;
 	struct err *err = NULL;

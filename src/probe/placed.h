@@ -105,7 +105,7 @@ struct agent {
 
 	/* drain: threads whose stack bounds are asked for */
 	struct asked {
-		uint32_t slot;
+		uint32_t slot, tid;
 		uint64_t sp;
 	} *asked;
 	size_t nasked, asked_cap;
@@ -113,6 +113,10 @@ struct agent {
 	uint64_t main_lo, main_hi;	/* as the target has them */
 
 	uint8_t *table;			/* the slots as last read */
+	uint32_t tids[WIRE_SLOTS];	/* the slots' threads, as events have told; WIRE_TID_NONE */
+	uint32_t absent[WIRE_SLOTS];	/* who was missing in the last list of threads */
+	uint32_t tid_at;		/* as the target has it, 0: not known */
+	bool may_ask;			/* the agent asks the kernel itself who has ended */
 	struct probe_stats stats;
 	uint64_t walked, copied;	/* see probe_stats */
 
@@ -178,11 +182,16 @@ static inline uint64_t agent_slot_address(const struct agent *a, uint32_t slot)
 }
 
 /* bounds.c */
-/* An event of a thread whose stack's bounds the agent didn't know. */
-void agent_ask_bounds(struct agent *a, const struct probe_event *e);
+/* A thread whose stack's bounds the agent doesn't know, and where on it it is. */
+void agent_ask_bounds(struct agent *a, uint32_t slot, uint64_t sp);
 void agent_answer_bounds(struct agent *a, struct target *t, uint64_t now_ns);
 /* Those of all threads there are, target stopped, agent's memory mapped. *ret_used: slots taken for them. */
 struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret_used);
+
+/* slots.c */
+/* Fill in what the control block says of threads; target stopped, `may_syscall` is set. */
+void agent_know_threads(struct agent *a, struct target *t, struct wire_ctl *ctl);
+void agent_present(struct probe *p, struct target *t, const uint32_t *tids, size_t n);
 
 /* teach.c */
 size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);

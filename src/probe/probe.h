@@ -63,7 +63,9 @@ struct probe_event {
 	unsigned flags;			/* enum wire_flags */
 	uint32_t slot;			/* < WIRE_SLOTS */
 	uint64_t tsc;
-	uint64_t addr;			/* of the block */
+	uint64_t addr;			/* of the block; WIRE_THREAD: the thread's id in the target's PID namespace */
+	const char *name;		/* WIRE_THREAD only: 16 bytes, not always ended by a 0; untrusted */
+	uint64_t sp;			/* WIRE_THREAD only: on its stack */
 	/* WIRE_ALLOC and, size only, WIRE_UNMAP */
 	uint64_t size;			/* bytes asked for */
 	uint64_t rate;			/* mean bytes between samples it was drawn with; 1: exact */
@@ -114,6 +116,9 @@ struct probe_ops {
 	 * their whole stacks again. As cheap as not to be minded now and then.
 	 */
 	void (*resync)(struct probe *p);
+	/* These threads there are (ids in the target's PID namespace, ascending); `stats` was called before the
+	 * list was made. */
+	void (*present)(struct probe *p, struct target *t, const uint32_t *tids, size_t n);
 	/* The modules have changed: take back what isn't so any more. */
 	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*

@@ -205,6 +205,13 @@ bool ring_decode(const struct wire_head *h, struct probe_event *e)
 		e->size = ((const struct wire_range *)h)->bytes;
 		return true;
 	}
+	if (e->kind == WIRE_THREAD) {
+		if (size < sizeof(struct wire_thread) || e->addr >= WIRE_TID_TAKEN)
+			return false;
+		e->name = ((const struct wire_thread *)h)->name;
+		e->sp = ((const struct wire_thread *)h)->sp;
+		return true;
+	}
 	return e->kind == WIRE_ALLOC && size >= sizeof(struct wire_alloc) &&
 	       decode_alloc((const struct wire_alloc *)h, (const uint64_t *)((const uint8_t *)h + size), e);
 }

@@ -20,6 +20,8 @@ static const char *const pseudo_texts[FRAME_PSEUDO_MAX + 1] = {
 	[4] = "[incomplete stack: code of no module]",
 	[5] = "[incomplete stack: led astray]",
 	[6] = "[incomplete stack: too deep]",
+	[7] = "[incomplete stack: an event was lost]",
+	[8] = "[incomplete stack: handler on another stack]",
 	[FRAME_MERGED] = "[cold stacks, merged]",
 };
 

@@ -217,6 +217,15 @@ bool target_has_seccomp(struct target *t, size_t looks);
 uint64_t target_find_gap(struct target *t, uint64_t lo, uint64_t hi, uint64_t bytes);
 
 /* ---- /proc facts; both states ---- */
+struct target_id {
+	uint32_t ns;		/* a thread's id in the target's own PID namespace */
+	pid_t tid;		/* and in ours */
+};
+/* Those of all threads, by `ns`; the caller frees. A thread may be missing when others end meanwhile. Some
+ * microseconds a thread where the namespaces differ. */
+size_t target_ids(struct target *t, struct target_id **ret);
+/* A thread's name now, ended by a 0, as the target has set it: untrusted. False: it is gone. */
+bool target_thread_name(struct target *t, pid_t tid, char ret[16]);
 struct target_usage {
 	uint64_t rss;		/* bytes, from statm */
 	double cpu;		/* user + system seconds so far */

@@ -193,6 +193,23 @@ static bool is_entry(const struct elf_file *file, uint64_t vaddr)
 	return entry && vaddr - entry < ENTRY_BYTES;
 }
 
+/*
+ * A return address that no call has left: the first byte of a function, with nothing that has CFI before it.
+ * glibc's makecontext has the functions it is given return so to __start_context. (That of a call which is its
+ * function's last instruction has that function before it.)
+ */
+static bool is_made_up(Dwarf_CFI *cfi, uint64_t vaddr)
+{
+	Dwarf_Frame *frame;
+	Dwarf_Addr start = 0;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr + 1, &frame))
+		return false;
+	dwarf_frame_info(frame, &start, NULL, NULL);
+	free(frame);
+	return start == vaddr + 1;
+}
+
 void derive_rule(const struct module *mod, uint64_t pc, struct rule *r)
 {
 	struct elf_file *file = mod->file;
@@ -210,8 +227,9 @@ void derive_rule(const struct module *mod, uint64_t pc, struct rule *r)
 	Dwarf_CFI *cfi = elf_file_eh_cfi(file, &bias);
 	bool found = from_cfi(cfi, vaddr - (uint64_t)bias, pc, r) ||
 		     from_cfi(elf_file_debug_cfi(file), vaddr, pc, r);
+	bool made_up = !found && is_made_up(cfi, vaddr - (uint64_t)bias);
 	elf_file_unlock(file);
-	if (!found && is_entry(file, vaddr))
+	if (!found && (made_up || is_entry(file, vaddr)))
 		r->kind = RULE_ROOT;
 	else if (!found)
 		code_rule(file, vaddr, r);

@@ -33,6 +33,7 @@ enum unwind_end {
 	UNWIND_END_BAD,		/* CFI led outside of the stack or in a circle */
 	UNWIND_END_DEPTH,	/* max frames reached */
 	UNWIND_END_LOST,	/* no walk of ours: the event told a difference to one that was lost */
+	UNWIND_END_ELSEWHERE,	/* a signal handler on a stack of its own: the interrupted one wasn't copied */
 	UNWIND_END_COUNT
 };
 const char *unwind_end_text(enum unwind_end why);

@@ -49,6 +49,7 @@ static const char *const end_texts[UNWIND_END_COUNT] = {
 	[UNWIND_END_BAD] = "unwind information led astray",
 	[UNWIND_END_DEPTH] = "too deep",
 	[UNWIND_END_LOST] = "an event before this one was lost",
+	[UNWIND_END_ELSEWHERE] = "a signal handler on a stack of its own",
 };
 
 const char *unwind_end_text(enum unwind_end why)
@@ -171,11 +172,13 @@ static enum step step_signal(struct regs_frame *f, const struct stack_copy *stac
 		if (regs_cpu.sig_reg[i] && !load(stack, f->sp + regs_cpu.sig_reg[i], &caller.reg[i]))
 			return outside(stack, f->sp + regs_cpu.sig_reg[i], why);
 	}
-	bool other_stack = caller.sp <= f->sp || caller.sp - stack->addr > stack->len;
+	/* further out, but not in the copy, that may simply have been too short */
+	bool other_stack = caller.sp <= f->sp || caller.sp - stack->addr > stack->len + FAR;
+	bool cut = !other_stack && caller.sp - stack->addr > stack->len;
 	*f = caller;
-	if (!other_stack)
+	if (!other_stack && !cut)
 		return STEP_OK;
-	*why = UNWIND_END_CUT;
+	*why = other_stack ? UNWIND_END_ELSEWHERE : UNWIND_END_CUT;
 	return STEP_LAST;
 }
 

@@ -58,8 +58,9 @@ struct wire_ctl {
 				 * sets it too, when there is no room for a tag anywhere. */
 	uint32_t wait;		/* 1: a full ring is waited for, 0: drop and count */
 	uint32_t pid;		/* the target's pid in its own namespace: for process_vm_readv */
-	uint32_t may_syscall;	/* 1: the agent may call process_vm_readv (copy of a stack whose
-				 * bounds it doesn't know) and sched_yield; 0: seccomp might kill */
+	uint32_t may_syscall;	/* 1: the agent may call process_vm_readv (copy of a stack whose bounds it
+				 * doesn't know), sched_yield, and for threads gettid, tgkill without a
+				 * signal and prctl(PR_GET_NAME); 0: seccomp might kill */
 	uint32_t max_stack;	/* bytes of stack to copy at most, <= WIRE_MAX_STACK */
 	uint32_t raise;		/* 1: the agent may raise `rate` itself when a ring or the filter
 				 * fills up faster than heaptop looks; heaptop reads it back */
@@ -69,7 +70,11 @@ struct wire_ctl {
 	uint64_t owner_start;	/* heaptop's own start time, as in its /proc/PID/stat, and its */
 	uint32_t owner;		/* pid: does somebody still look after this agent? */
 	uint32_t slots_used;	/* written by the agent: number of slots claimed so far */
-	uint64_t pad[4];
+	uint32_t tid_at;	/* the libc keeps a thread's id that many bytes behind its thread pointer;
+				 * 0: not known. See wire_slot */
+	uint32_t pad;
+	uint64_t main_tp;	/* thread pointer of the first thread, 0: not known */
+	uint64_t pad1[2];
 	/* counters, written by the agent: a cache line of their own */
 	uint64_t no_slot;	/* calls not looked at: no slot within reach of the home */
 	uint64_t filter_full;	/* tags that found no room anywhere */
@@ -78,9 +83,25 @@ struct wire_ctl {
 
 /*
  * A thread's slot, found by its thread pointer in an open-addressed table of WIRE_SLOTS (home:
- * wire_slot_hash; linear probing, no further than WIRE_SLOT_PROBES, no wrapping). Claimed by one CAS on tp;
- * rng is set last: a claim is complete then. Owned by its thread; heaptop reads the counters, writes
- * stack_lo/stack_hi, and makes slots beforehand for threads it finds.
+ * wire_slot_hash; linear probing, no further than WIRE_SLOT_PROBES, no wrapping). Claimed by one CAS on tp,
+ * where that is 0. Owned by its thread; heaptop reads the counters, writes the bounds of the stack and `gone`,
+ * and makes slots beforehand for threads it finds. A slot never becomes empty again, so a search may end at the
+ * first empty one.
+ *
+ * Its owner is the thread with the id `tid`, whoever has its thread pointer: libcs use the memory of an ended
+ * thread, and with it its thread pointer, for new ones. So each event compares `tid` with the id that the libc
+ * keeps for the running thread behind its thread pointer: the kernel writes it there when the
+ * thread is made and clears it when it ends. When the slot was claimed the kernel was asked, too, once: if that
+ * word held something else (a thread made by hand), or isn't known, it is asked with every event.
+ *
+ * Hand-over. What belonged to the owner before is wiped, its counters go on: heaptop only looks at sums.
+ *   renewed  by a new thread with the same thread pointer: CAS of tid from the old id to 0, then wiped and
+ *            settled as after a claim. 0 says to a signal handler that comes between: settle it.
+ *   taken    by a thread with another one that, claiming a slot, meets this on its way, and whose owner has
+ *            ended: the kernel knows no such thread any more, or, where it may not be asked, heaptop says so
+ *            in `gone`. CAS of tid to WIRE_TID_TAKEN, wiped, then tp, then settled. A thread whose own thread
+ *            pointer's slot is taken away meanwhile loses the CAS, or sees the other tp, and looks further.
+ * The owner before can't be at work in it in either case: it is no more. Nobody needs to stop anybody.
  */
 struct wire_slot {
 	uint64_t tp;		/* thread pointer, 0: unclaimed */
@@ -90,23 +111,41 @@ struct wire_slot {
 				 * (siglongjmp, cancellation) */
 	uint64_t rate;		/* interval the countdown was drawn for; WIRE_RATE_IDLE: it wasn't
 				 * drawn, nothing was being recorded */
-	uint64_t rng;
-	uint64_t stack_lo;	/* the thread's own stack as heaptop saw it; hi 0: not yet known. */
-	uint64_t stack_hi;	/* [sp, hi) is readable whenever lo <= sp < hi: hi is tp, which both
-				 * glibc and musl place on top of the stack it belongs to */
+	uint64_t rng;		/* 0: it has no ring yet */
+	uint64_t moving;	/* inside realloc: the old block, whose nested free isn't counted */
+	uint64_t inside;	/* while mark is set: island | kind of the hook */
+	uint32_t tid;		/* of its owner, in the target's PID namespace; 0: to be settled; or WIRE_TID_ */
+	uint16_t how;		/* enum wire_tid_how */
+	uint16_t told;		/* 1: a WIRE_THREAD event has told who it is */
+
 	uint64_t cycles;	/* TSC ticks spent recording (waiting for room not counted) */
 	uint64_t waited;	/* TSC ticks spent waiting for room */
-	uint64_t recorded;	/* events committed */
+	uint64_t recorded;	/* allocations and frees committed */
 	uint64_t dropped;	/* allocations lost to a full ring */
+	uint64_t nested;	/* calls passed through because they came from inside a hook */
+	uint64_t gap;		/* samples and frees not recorded: lease over */
 	uint32_t lost;		/* frees lost to a full ring: blocks that look live until their
 				 * address is used again */
 	uint32_t ring;		/* its ring: wire_ring_of(the number of slots before it) */
-	uint64_t nested;	/* calls passed through because they came from inside a hook */
-	uint64_t gap;		/* samples and frees not recorded: lease over */
-	uint64_t moving;	/* inside realloc: the old block, whose nested free isn't counted */
-	uint64_t inside;	/* while mark is set: island | kind of the hook */
+	uint32_t owners;	/* threads it has had before this one */
+	uint32_t gone;		/* by heaptop: the thread with this id has ended */
+
+	uint64_t stack_lo;	/* the thread's own stack as heaptop saw it; hi 0: not yet known. */
+	uint64_t stack_hi;	/* [sp, hi) is readable whenever lo <= sp < hi: hi is tp, which both
+				 * glibc and musl place on top of the stack it belongs to */
+	uint32_t stack_tid;	/* whose: if it isn't tid, the bounds are those of an owner before */
+	uint32_t pad0;
+	uint64_t pad[13];
 };
-_Static_assert(sizeof(struct wire_slot) == 128, "two cache lines");
+_Static_assert(sizeof(struct wire_slot) == 256, "four cache lines, the last two of which only walks need");
+
+#define WIRE_TID_NONE 0xffffffffu	/* nothing tells which thread it is: nobody else gets the slot */
+#define WIRE_TID_TAKEN 0xfffffffeu	/* changes hands just now */
+
+enum wire_tid_how {
+	WIRE_TID_ASK,		/* the kernel is asked with every event */
+	WIRE_TID_WORD,		/* the word at tp + tid_at */
+};
 
 #define WIRE_RATE_IDLE (~0ull)
 #define WIRE_SLOT_MULTIPLIER 0x9e3779b1u	/* fits the immediate of a 32-bit multiply */
@@ -277,7 +316,7 @@ struct wire_walk {
 
 /* Offsets within the state mapping, bytes. */
 #define WIRE_STATE_SLOTS 4096u
-#define WIRE_STATE_FILTER (WIRE_STATE_SLOTS + WIRE_SLOTS * 128u)
+#define WIRE_STATE_FILTER (WIRE_STATE_SLOTS + WIRE_SLOTS * 256u)
 #define WIRE_FILTER_BYTES ((4u * WIRE_FILTER_WORDS) << WIRE_FILTER_BITS)
 #define WIRE_STATE_WALKS (WIRE_STATE_FILTER + WIRE_FILTER_BYTES)
 #define WIRE_STATE_BYTES (WIRE_STATE_WALKS + WIRE_SLOTS * (uint64_t)sizeof(struct wire_walk))
@@ -436,6 +475,8 @@ enum wire_kind {
 			 * WIRE_F_REALLOC announced has failed: the block still lives */
 	WIRE_VOID,	/* wire_head: nothing after all */
 	WIRE_UNMAP,	/* wire_range: what is mapped there goes */
+	WIRE_THREAD,	/* wire_thread: the slot's events from here on are another thread's. Comes before the
+			 * first of them; now and then twice (signal handlers) */
 };
 
 enum wire_flags {
@@ -458,6 +499,12 @@ struct wire_head {
 struct wire_range {
 	struct wire_head h;	/* addr: where it starts */
 	uint64_t bytes;
+};
+
+struct wire_thread {
+	struct wire_head h;	/* in place of an address: the thread's id in the target's PID namespace */
+	char name[16];		/* as the kernel had it then, not always ended by a 0; "": not known */
+	uint64_t sp;		/* an address on its stack: heaptop, please look where that ends */
 };
 
 static inline unsigned wire_kind(uint64_t word)

@@ -131,14 +131,14 @@ static void run_ring(const uint8_t *data, size_t len)
 	static const struct ticks_clock clock = { .ns_per_tick = 1 };
 	const struct ring_reader_config config = { RINGS, BYTES, NONCE };
 	const struct heap_config bounds = { .max_traces = MAX_TRACES, .max_live = MAX_LIVE };
-	struct modules *mods = modules_create();
+	struct modules *mods = modules_create(), *shared = modules_create();
 	struct run run = {
 		.in = { data, data + len }, .reader = ring_reader_create(&config), .heap = heap_create(&bounds),
 		.intake = xcalloc(1, sizeof(struct intake)), .tsc = 1000,
 	};
 
 	*run.intake = (struct intake){
-		.heap = run.heap, .frames = frames_create(mods), .unwinder = unwinder_create(mods),
+		.heap = run.heap, .frames = frames_create(mods, shared), .unwinder = unwinder_create(mods),
 		.clock = &clock, .missed = missed, .teach = teach,
 	};
 	for (uint32_t i = 0; i < RINGS; i++)
@@ -154,6 +154,7 @@ static void run_ring(const uint8_t *data, size_t len)
 	heap_destroy(run.heap);
 	free(run.intake);
 	ring_reader_destroy(run.reader);
+	modules_destroy(shared);
 	modules_destroy(mods);
 }
 

@@ -510,7 +510,7 @@ static void test_other_stack(void **state)
 	sigaltstack(&off, NULL);
 	signal(SIGUSR2, SIG_DFL);
 	size_t n = walk(pcs, &why);
-	assert_int_equal(why, UNWIND_END_CUT);
+	assert_int_equal(why, UNWIND_END_ELSEWHERE);
 	assert_true(n < snap.ntrace);
 	assert_int_equal(pcs[n - 1], (uint64_t)snap.trace[n - 1] + 1);
 }
