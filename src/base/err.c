@@ -82,3 +82,14 @@ void err_free(struct err *err)
 	free(err->text);
 	free(err);
 }
+
+struct err *err_join(struct err *first, struct err *second)
+{
+	if (!first || !second)
+		return first ? first : second;
+	char *text = xasprintf("%s\n%s", first->text, second->text);
+	free(first->text);
+	first->text = text;
+	err_free(second);
+	return first;
+}

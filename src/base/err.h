@@ -48,4 +48,8 @@ struct err *err_prefix(struct err *err, const char *fmt, ...)
 /* Release; NULL is fine. */
 void err_free(struct err *err);
 
+/* Both, a line each, with the first one's code; both are taken over, either may be NULL. The only way to a
+ * text of more than a line. */
+struct err *err_join(struct err *first, struct err *second);
+
 #endif

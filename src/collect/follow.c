@@ -68,35 +68,21 @@ static struct err *open_one(struct follow *f, pid_t pid, int *ret_exit)
 
 struct err *follow_open(struct follow *f, char **ret_refusals, int *ret_exit)
 {
-	CLEANUP_FREE char *lines = NULL;
-	struct err *last = NULL;
+	struct err *refused = NULL;
 
 	*ret_refusals = NULL;
 	ticks_clock_init(&f->clock);
 	if (launched(f))
 		return open_one(f, 0, ret_exit);
-	for (size_t i = 0; i < f->config.npids; i++) {
-		if (last) {
-			char *more = xasprintf("%s%s\n", lines ? lines : "", last->text);
-			free(lines);
-			lines = more;
-		}
-		err_free(last);
-		last = open_one(f, f->config.pids[i], ret_exit);
-	}
-	if (f->ps.n) {
-		/* the others go on */
-		*ret_refusals = last ? xasprintf("%s%s\n", lines ? lines : "", last->text)
-			: lines ? xstrdup(lines) : NULL;
-		err_free(last);
-		return NULL;
-	}
-	if (lines) {
-		struct err *all = err_new(last->code, "%s%s", lines, last->text);
-		err_free(last);
-		return all;
-	}
-	return last;
+	for (size_t i = 0; i < f->config.npids; i++)
+		refused = err_join(refused, open_one(f, f->config.pids[i], ret_exit));
+	if (!f->ps.n)
+		return refused;
+	/* the others go on */
+	if (refused)
+		*ret_refusals = xasprintf("%s\n", refused->text);
+	err_free(refused);
+	return NULL;
 }
 
 /* ---- children ---- */

@@ -77,12 +77,22 @@ static void on_alloc(struct intake *in, const struct probe_event *e)
 			       heap_last_stack(in->heap, e->slot, in->addrs, ARRAY_SIZE(in->addrs)));
 }
 
+static void on_thread(struct intake *in, const struct probe_event *e)
+{
+	char name[16] = "";
+	const char *told = e->name;
+
+	if (!*told && in->thread_name && in->thread_name(in->ctx, (uint32_t)e->addr, name))
+		told = name;
+	heap_thread(in->heap, e->slot, (uint32_t)e->addr, told, ticks_to_ns(in->clock, e->tsc));
+}
+
 static void take_in(struct intake *in, const struct probe_event *e)
 {
 	in->events += e->kind != WIRE_THREAD;
 	switch (e->kind) {
 	case WIRE_THREAD:
-		heap_thread(in->heap, e->slot, (uint32_t)e->addr, e->name, ticks_to_ns(in->clock, e->tsc));
+		on_thread(in, e);
 		break;
 	case WIRE_ALLOC:
 		on_alloc(in, e);

@@ -35,6 +35,8 @@ struct intake {
 	bool (*missed)(void *ctx, const uint64_t *pcs, size_t n);
 	/* then they shall be told to the probe */
 	void (*teach)(void *ctx, const uint64_t *pcs, size_t n);
+	/* the name of a thread that couldn't say it itself: 16 bytes, false: not to be had */
+	bool (*thread_name)(void *ctx, uint32_t tid, char name[16]);
 	void *ctx;
 
 	/* since the start */

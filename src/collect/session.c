@@ -136,6 +136,14 @@ static void teach(void *ctx, const uint64_t *pcs, size_t n)
 	s->taught += s->probe->ops->teach(s->probe, pcs, n, session_wire_rule, s);
 }
 
+/* In another PID namespace its id is another one out here: its name comes with the list of threads. */
+static bool thread_name(void *ctx, uint32_t tid, char name[16])
+{
+	struct session *s = ctx;
+
+	return target_ns_pid(s->target) == target_pid(s->target) && target_thread_name(s->target, (pid_t)tid, name);
+}
+
 size_t session_drain(struct session *s, bool last)
 {
 	if (!s->placed)
@@ -211,6 +219,7 @@ static struct session *create(const struct collect_config *config, const struct 
 		.clock = &s->clock,
 		.missed = refresh_after_miss,
 		.teach = teach,
+		.thread_name = thread_name,
 		.ctx = s,
 	};
 	return s;

@@ -72,6 +72,10 @@ static struct agent *copy_agent(const struct agent *of, const struct probe_confi
 	}
 	a->state = of->state;
 	a->rings = of->rings;
+	/* what its island says of them */
+	a->nrings = of->nrings;
+	a->ring_bytes = of->ring_bytes;
+	a->ring_stride = of->ring_stride;
 	return a;
 }
 

@@ -256,10 +256,21 @@ static int in_vfork(size_t n)
 	return 0;
 }
 
+/* $VICTIM_WAIT: milliseconds before anything is done. */
+static void wait_first(void)
+{
+	const char *wait = getenv("VICTIM_WAIT");
+
+	if (wait)
+		usleep((useconds_t)atoi(wait) * 1000);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+
+	wait_first();
 
 	if (!strcmp(what, "churn") && n)
 		return churn(n);
