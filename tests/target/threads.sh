@@ -81,7 +81,7 @@ finish "$watcher"
 
 # ---- only some threads' blocks ----
 for which in green 'gr*n'; do
-  run 60 "$HEAPTOP" -q -e -b -d 3600 -T "$which" -o "$tmp/green.folded" -- "$churn" names
+  VICTIM_WAIT=1200 run 60 "$HEAPTOP" -q -e -b -d 3600 -T "$which" -o "$tmp/green.folded" -- "$churn" names
   is "-T $which: ends with 0" "$status" 0
   is "-T $which: that thread's blocks are shown, no others" "$(header "$tmp/out" only_threads) $(counts "$tmp/out")" \
     "$which 1 2000 1 0"
