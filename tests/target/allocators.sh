@@ -57,7 +57,8 @@ archive() {
 }
 
 # ---- C++, each allocator preloaded ----
-compile new g++ "$src/victim_new.cc" -std=gnu++17 && {
+compile new.o g++ "$src/victim_new.cc" -std=gnu++17 -c || done_testing
+compile new g++ "$tmp/new.o" && {
   right "the C++ library's" -- "$tmp/new" "$tmp/truth"
   for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
     path=$(library "$name")
@@ -72,16 +73,16 @@ compile new g++ "$src/victim_new.cc" -std=gnu++17 && {
 # ---- the same linked in ----
 for name in libjemalloc.a libtcmalloc_minimal.a; do
   path=$(archive "$name") || { skip "$name" "not installed"; continue; }
-  compile linked g++ "$src/victim_new.cc" -std=gnu++17 "$path" -lpthread &&
+  compile linked g++ "$tmp/new.o" "$path" -lpthread &&
     right "$name linked in" -- "$tmp/linked" "$tmp/truth"
 done
 if archive libmimalloc.so >"$tmp/found"; then
-  compile linked g++ "$src/victim_new.cc" -std=gnu++17 -Wl,--no-as-needed -lmimalloc &&
+  compile linked g++ "$tmp/new.o" -Wl,--no-as-needed -lmimalloc &&
     right "libmimalloc linked" -- "$tmp/linked" "$tmp/truth" none-fails
 else
   skip "libmimalloc linked" "not installed"
 fi
-compile static g++ "$src/victim_new.cc" -std=gnu++17 -static && right "a static C++ program" -- "$tmp/static" "$tmp/truth"
+compile static g++ "$tmp/new.o" -static && right "a static C++ program" -- "$tmp/static" "$tmp/truth"
 
 # ---- as in Rust programs ----
 if path=$(archive libjemalloc_pic.a); then
@@ -97,12 +98,12 @@ fi
 compile pool gcc "$src/victim_pool.c" && {
   right "named by symbol" --alloc='pool_get(size=2)' --free='pool_put(ptr=2)' \
     --realloc='pool_resize(ptr=2, size=3)' --alloc='make(out=2,size=3)' \
-    --alloc='slab_new(count=1,size=2,int)' --alloc='pool!object_new(bytes=64)' -- "$tmp/pool" "$tmp/truth"
+    --alloc='slab_new(count=1,size=2,int)' --alloc='pool!object_new(bytes=640)' -- "$tmp/pool" "$tmp/truth"
 
   # a stripped static program: by address
   compile stripped gcc "$src/victim_pool.c" -static -no-pie && {
     named=(--alloc='pool_get(size=2)' --free='pool_put(ptr=2)' --realloc='pool_resize(ptr=2,size=3)'
-      --alloc='make(out=2,size=3)' --alloc='slab_new(count=1,size=2,int)' --alloc='object_new(bytes=64)')
+      --alloc='make(out=2,size=3)' --alloc='slab_new(count=1,size=2,int)' --alloc='object_new(bytes=640)')
     right "the same, static" "${named[@]}" -- "$tmp/stripped" "$tmp/truth"
     # its functions will have no names: the sums of all there is
     figures() { for key in alloc_blocks alloc_bytes live_blocks live_bytes; do header "$tmp/out" $key; done; }
@@ -111,8 +112,9 @@ compile pool gcc "$src/victim_pool.c" && {
     at() { nm "$tmp/stripped" | sed -n "s/^0*\([0-9a-f]*\) . $1\$/0x\1/p" | head -n 1; }
     options=(--alloc="$(at pool_get)(size=2)" --free="$(at pool_put)(ptr=2)"
       --realloc="$(at pool_resize)(ptr=2,size=3)" --alloc="stripped+$(at make)(out=2,size=3)"
-      --alloc="$(at slab_new)(count=1,size=2,int)" --alloc="$(at object_new)(bytes=64)"
-      --alloc="$(at malloc)(size=1)" --free="$(at free)(ptr=1)" --realloc="$(at realloc)(ptr=1,size=2)")
+      --alloc="$(at slab_new)(count=1,size=2,int)" --alloc="$(at object_new)(bytes=640)"
+      --alloc="$(at malloc)(size=1)" --alloc="$(at calloc)(count=1,size=2)"
+      --free="$(at free)(ptr=1)" --realloc="$(at realloc)(ptr=1,size=2)")
     strip -s "$tmp/stripped"
     watched -e
     is "a stripped static program by addresses: exit code" "$status" 3
