@@ -50,7 +50,7 @@ void *slab_new(int n, int size)
 
 void *object_new(void)
 {
-	return slab_new(1, 64);
+	return slab_new(1, 640);
 }
 
 int make(void *pool, void **out, size_t size)
@@ -82,7 +82,7 @@ static void site_slab(void)
 	TIMES(90, keep = wide(0xdead00000002, 0xbeef00000000 + 500));
 	TOLD(1000, 90, 90);
 	TIMES(110, keep = object_new());
-	TOLD(64, 110, 110);
+	TOLD(640, 110, 110);
 }
 
 static void site_malloc(void)
