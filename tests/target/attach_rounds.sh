@@ -5,10 +5,10 @@
 need python3
 need_ptrace
 
-rounds=200 kills=50
+rounds=60 kills=20
 quick && rounds=20 kills=10
 
-# it leaves some processor time to heaptop, or two hundred rounds take an hour
+# it leaves some processor time to heaptop, or the rounds take an hour
 start "$tmp/checker" "$VICTIMS/checker" 16 0 2000
 checker=$started
 ok "the victim is at work" wait_for "$tmp/checker" '^ready'
