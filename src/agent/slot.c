@@ -28,8 +28,8 @@ static uint32_t identify(const struct wire_ctl *ctl, uint64_t tp, uint16_t *ret_
 }
 
 /*
- * A slot with our thread pointer and no id yet, or TAKEN by us. Or it is what a signal handler has interrupted here and settled
- * meanwhile: the same once more does no harm. The id last: it says that all is done.
+ * A slot with our thread pointer and no id yet, or TAKEN by us. Or it is what a signal handler has interrupted
+ * here and settled meanwhile: the same once more does no harm. The id last: it says that all is done.
  */
 static struct wire_slot *settle(struct wire_ctl *ctl, struct wire_slot *s, uint64_t tp)
 {
@@ -46,14 +46,17 @@ static struct wire_slot *settle(struct wire_ctl *ctl, struct wire_slot *s, uint6
 	return s;
 }
 
-/* What an owner that is no more has left. The countdown may stay: a gap has no memory. */
+/*
+ * What an owner that is no more has left. But for the countdown and its rate: a thread that comes to the slot at
+ * its thread pointer may have come because that gap has ended, and its call is the sample then. To draw
+ * anew would lose the first sample of every thread.
+ */
 static void wipe(const struct wire_ctl *ctl, struct wire_slot *s)
 {
 	struct wire_walk *w = (struct wire_walk *)((uint64_t)ctl + WIRE_STATE_WALKS) + slot_index(ctl, s);
 
 	STORE(s->mark, 0);
 	s->moving = 0;
-	STORE(s->countdown, 0);
 	STORE(s->owners, LOAD(s->owners) + 1);
 	w->n = 0;
 	STORE(w->sent, 0);
@@ -109,6 +112,7 @@ static bool take(struct wire_ctl *ctl, struct wire_slot *s, uint64_t tp)
 	if (!has_ended(ctl, tid, LOAD(s->gone)) || !hand_over(s, tid, WIRE_TID_TAKEN))
 		return false;
 	wipe(ctl, s);
+	STORE(s->countdown, 0);
 	STORE(s->tp, tp);
 	return true;
 }

@@ -139,6 +139,7 @@ struct named_functions {
 	size_t n;
 	bool global;	/* one of the C library's names is global */
 	bool allocates;	/* it isn't operators alone */
+	bool runtime;	/* it is the C++ runtime, whose operators call malloc */
 };
 
 static void look_up(const struct agent *a, struct elf_file *file, struct named_functions *ret)
@@ -147,6 +148,7 @@ static void look_up(const struct agent *a, struct elf_file *file, struct named_f
 	const char *const *names = entries_names(a->entries, &nnames);
 
 	memset(ret, 0, sizeof(*ret));
+	ret->runtime = elf_file_find_symbol(file, "__cxa_throw") != 0;
 	ret->n = elf_file_find_functions(file, names, nnames, ret->funcs, FUNCTIONS_MAX);
 	for (size_t k = 0; k < ret->n; k++) {
 		ret->found[k] = entries_find(a->entries, ret->funcs[k].name);
@@ -160,15 +162,14 @@ static void look_up(const struct agent *a, struct elf_file *file, struct named_f
 /*
  * Is the k-th to be hooked? The linker makes hidden functions of a position-independent program local (malloc
  * in a static one, all of a Rust program's): they count beside global ones or with their whole family,
- * else they just bear the name. operator new and delete of a module that has no allocator call one: it is
- * seen there.
+ * else they just bear the name. operator new and delete of the C++ runtime call malloc: it is seen there.
  */
 static bool is_wanted(const struct named_functions *f, size_t k)
 {
 	const struct entry *e = f->found[k];
 
 	if (e->is_operator)
-		return f->allocates && f->funcs[k].global;
+		return f->funcs[k].global && (f->allocates || !f->runtime);
 	return e->family ? entries_family_there(f->found, f->n, e->family) : f->global;
 }
 

@@ -30,7 +30,7 @@ before=$(wc -l <"/proc/$started/maps")
 run 30 "$HEAPTOP" -b -n 1 -d 0.2 -p "$started"
 is "it isn't attached to" "$status" 1
 is "it is told in one line" "$(wc -l <"$tmp/err")" 1
-like "that names the reason" "$(cat "$tmp/err")" "[Mm]emory"
+like "that names the reason" "$(cat "$tmp/err")" "RLIMIT_AS.*prlimit"
 is "nothing is left in it" "$(wc -l <"/proc/$started/maps")" "$before"
 ok "its text is its files'" text_intact "$started"
 kill -TERM "$started"

@@ -230,6 +230,12 @@ void *operator new(size_t size)
 	return p;
 }
 
+/* Without this form heaptop doesn't hook the one above: an exception couldn't pass. */
+void *operator new(size_t size, const std::nothrow_t &) noexcept
+{
+	return pool_get(size);
+}
+
 void operator delete(void *p) noexcept
 {
 	if (p)
