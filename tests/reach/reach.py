@@ -361,11 +361,10 @@ class Run:
         target = self.target
         inside = target.argv(self.folder)
         if self.way == "launch":
-            with open(self.out, "ab") as out:
-                # its standard output is not for the frames
-                shell = ["sh", "-c", f'exec "$@" >&{out.fileno()}', "sh"]
-                process = program = self.start([*self.options(), "--", *shell, *inside], self.frames,
-                                               self.errors, stdin=subprocess.PIPE, fds=(out.fileno(),))
+            # its standard output is not for the frames
+            shell = ["sh", "-c", 'out=$1; shift; exec "$@" >>"$out"', "sh", self.out]
+            process = program = self.start([*self.options(), "--", *shell, *inside], self.frames,
+                                           self.errors, stdin=subprocess.PIPE)
         else:
             program = self.start(inside, self.out, self.errors, stdin=subprocess.PIPE)
         program.stdin.write(target.hello)
