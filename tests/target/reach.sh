@@ -4,5 +4,7 @@
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 need python3 gcc
 need_ptrace
-python3 "$abs_top_srcdir/tests/reach/reach.py" --tap
+kinds=()
+quick && kinds=(musl fork jemalloc coroutine)
+python3 "$abs_top_srcdir/tests/reach/reach.py" --tap "${kinds[@]}"
 exit
