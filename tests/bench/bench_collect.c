@@ -161,13 +161,13 @@ static double run(uint32_t live, unsigned nthreads, uint64_t wanted)
 {
 	const struct ring_reader_config config = { MAX_RINGS, RING_BYTES, NONCE };
 	struct ring_reader *reader = ring_reader_create(&config);
-	struct modules *mods = modules_create();
+	struct modules *mods = modules_create(), *shared = modules_create();
 	struct ticks_clock clock = { .ns_per_tick = 0.4 };
 	struct intake *in = xcalloc(1, sizeof(*in));
 	double rates[ROUNDS];
 
 	*in = (struct intake){
-		.heap = heap_create(NULL), .frames = frames_create(mods, modules_create()), .clock = &clock,
+		.heap = heap_create(NULL), .frames = frames_create(mods, shared), .clock = &clock,
 		.missed = missed, .teach = teach,
 	};
 	memset(threads, 0, sizeof(threads));
@@ -209,6 +209,7 @@ static double run(uint32_t live, unsigned nthreads, uint64_t wanted)
 	frames_destroy(in->frames);
 	heap_destroy(in->heap);
 	free(in);
+	modules_destroy(shared);
 	modules_destroy(mods);
 	ring_reader_destroy(reader);
 	qsort(rates, ROUNDS, sizeof(rates[0]), compare);

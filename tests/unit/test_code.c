@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +190,7 @@ static void test_libc(void **state)
 	size_t calls = 0;
 
 	(void)state;
-	assert_true(dladdr1((void *)(uintptr_t)malloc, &info, (void **)&map, RTLD_DL_LINKMAP));
+	assert_true(dladdr1((void *)(uintptr_t)gnu_get_libc_version, &info, (void **)&map, RTLD_DL_LINKMAP));
 	struct elf_file *file = open_file(info.dli_fname);
 	struct module mod = { .file = file };
 	uint64_t vaddr = elf_file_find_symbol(file, "qsort"), exit_addr = elf_file_find_symbol(file, "exit");

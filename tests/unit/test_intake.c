@@ -21,7 +21,7 @@
 #include "probe/probe.h"
 #include "tests/lib/counted.h"
 
-static struct modules *mods;
+static struct modules *mods, *shared;
 static struct ticks_clock ticks = { .ns_per_tick = 1 };
 static struct intake *in;
 static size_t taught, missed_at;
@@ -45,9 +45,10 @@ static int setup(void **state)
 {
 	(void)state;
 	mods = modules_create();
+	shared = modules_create();
 	in = xcalloc(1, sizeof(*in));
 	*in = (struct intake){
-		.heap = heap_create(NULL), .frames = frames_create(mods, modules_create()), .unwinder = unwinder_create(mods),
+		.heap = heap_create(NULL), .frames = frames_create(mods, shared), .unwinder = unwinder_create(mods),
 		.clock = &ticks, .missed = missed, .teach = teach,
 	};
 	taught = 0;
@@ -61,6 +62,7 @@ static int teardown(void **state)
 	frames_destroy(in->frames);
 	heap_destroy(in->heap);
 	free(in);
+	modules_destroy(shared);
 	modules_destroy(mods);
 	return 0;
 }

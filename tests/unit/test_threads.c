@@ -164,7 +164,7 @@ static void test_present(void **state)
 	for (int i = 0; i < 3; i++) {
 		uint16_t number = heap_thread_next(heap, &tid);
 		assert_int_equal(tid, 200);
-		heap_thread_name(heap, number, "zwei");
+		heap_thread_name(heap, number, "zwei\0\0\0\0\0\0\0\0\0\0\0");
 	}
 	heap_threads_present(heap, NULL, 0);
 	assert_int_equal(heap_thread_next(heap, &tid), 0);
