@@ -142,7 +142,7 @@ void threads_present(struct threads *threads, const uint32_t *tids, size_t n, ui
 
 		if (!t->used || t->ended || t->merged || !t->tid)
 			continue;
-		if (bsearch(&t->tid, tids, n, sizeof(*tids), compare_tids))
+		if (n && bsearch(&t->tid, tids, n, sizeof(*tids), compare_tids))
 			t->absent = 0;
 		else if (!n || ++t->absent >= ABSENT_ENDED)
 			end(t, time);
