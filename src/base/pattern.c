@@ -6,9 +6,13 @@
 
 #include "base/err.h"
 
-/* What is open while it is read: a group's size so far, and that of its last piece. */
+/*
+ * What is open while it is read: a group's size so far, and that of its last piece; and how deep repetitions lie
+ * in each other, in all of it and in the last piece: each of them multiplies the steps through all within.
+ */
 struct group {
 	uint64_t size, last;
+	unsigned nested, last_nested;
 };
 
 /* Behind a bracket expression; a ']' that comes first is one of its characters. */
@@ -69,7 +73,7 @@ static uint64_t repetition(const char **s)
 
 static const char *too_much(const char *s)
 {
-	struct group groups[PATTERN_MAX_DEPTH + 1] = { { 0, 0 } }, *g = groups;
+	struct group groups[PATTERN_MAX_DEPTH + 1] = { { 0 } }, *g = groups;
 
 	if (strnlen(s, PATTERN_MAX_LEN + 1) > PATTERN_MAX_LEN)
 		return "it is too long";
@@ -78,20 +82,25 @@ static const char *too_much(const char *s)
 		if (copies) {
 			g->size += g->last * (copies - 1);
 			g->last *= copies;
-			if (g->size > PATTERN_MAX_SIZE)
+			if (++g->last_nested > g->nested)
+				g->nested = g->last_nested;
+			if (g->size > PATTERN_MAX_SIZE || g->nested > PATTERN_MAX_NESTED)
 				return "it repeats too much";
 			continue;
 		}
 		if (*s == '(') {
 			if (g == groups + PATTERN_MAX_DEPTH)
 				return "its parentheses are too deep";
-			*++g = (struct group){ 1, 0 };
+			*++g = (struct group){ .size = 1 };
 			s++;
 			continue;
 		}
 		if (*s == ')' && g > groups) {
 			g[-1].last = g->size;
 			g[-1].size += g->size;
+			g[-1].last_nested = g->nested;
+			if (g->nested > g[-1].nested)
+				g[-1].nested = g->nested;
 			g--;
 			s++;
 			continue;
@@ -99,6 +108,7 @@ static const char *too_much(const char *s)
 		if (*s == '\\' && s[1] >= '1' && s[1] <= '9')
 			return "back references aren't supported";
 		g->last = 1;
+		g->last_nested = 0;
 		g->size++;
 		s = *s == '[' ? skip_bracket(s) : *s == '\\' && s[1] ? s + 2 : s + 1;
 	}

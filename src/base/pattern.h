@@ -13,6 +13,7 @@
 #define PATTERN_MAX_LEN 1000u	/* bytes */
 #define PATTERN_MAX_DEPTH 30u	/* parentheses within one another */
 #define PATTERN_MAX_SIZE 10000u	/* characters when all repetitions are written out */
+#define PATTERN_MAX_NESTED 6u	/* repetitions within one another: ((a*)*)*, or a*** */
 #define PATTERN_MAX_INPUT 8192u	/* bytes of a text that are looked at: hostile names are long */
 
 struct err;
