@@ -29,6 +29,7 @@
  * the latter counts. */
 #define READ_MAX (1ull << 30)
 #define INFLATED_MAX (2ull << 30)
+#define SECTIONS_LOOKED 65536u
 
 /* What makes a candidate the right file. */
 struct wanted {
@@ -219,6 +220,28 @@ too_big:
 	return false;
 }
 
+/*
+ * libdw (0.188) looks for the end of a string from its offset on, and not whether there is one: of
+ * sections of strings the last byte must be a 0. Read after dwarf_begin_elf, which unpacks them.
+ */
+static bool strings_end(Elf *elf)
+{
+	size_t names, n = 0;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) && n < SECTIONS_LOOKED; n++) {
+		GElf_Shdr sh;
+		const char *name = gelf_getshdr(scn, &sh) ? elf_strptr(elf, names, sh.sh_name) : NULL;
+		if (!name || (strcmp(name, ".debug_str") && strcmp(name, ".zdebug_str") && strcmp(name, ".debug_line_str")))
+			continue;
+		const Elf_Data *data = elf_getdata(scn, NULL);
+		if (data && data->d_size && data->d_buf && ((const char *)data->d_buf)[data->d_size - 1])
+			return false;
+	}
+	return true;
+}
+
 /* Find the supplementary file if there should be one; false if there should and isn't. */
 static bool attach_alt(struct elf_debug *debug, const char *path)
 {
@@ -245,8 +268,13 @@ static bool attach_alt(struct elf_debug *debug, const char *path)
 		if (places[i] && !debug->alt_elf)
 			debug->alt_elf = open_candidate(places[i], &want, &debug->alt_fd, &may_map);
 		if (debug->alt_elf && !debug->alt &&
-		    size_bearable(debug->alt_elf, may_map, places[i]))
+		    size_bearable(debug->alt_elf, may_map, places[i])) {
 			debug->alt = dwarf_begin_elf(debug->alt_elf, DWARF_C_READ, NULL);
+			if (debug->alt && !strings_end(debug->alt_elf)) {
+				dwarf_end(debug->alt);
+				debug->alt = NULL;
+			}
+		}
 		free(places[i]);
 	}
 	if (!debug->alt)
@@ -260,6 +288,11 @@ static void open_dwarf(struct elf_debug *debug, bool may_map, const char *path)
 	if (!size_bearable(debug->elf, may_map, path))
 		return;
 	debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
+	if (debug->dwarf && !strings_end(debug->elf)) {
+		log_line("%s: its debug information is damaged", path);
+		dwarf_end(debug->dwarf);
+		debug->dwarf = NULL;
+	}
 	if (!debug->dwarf || attach_alt(debug, path))
 		return;
 	log_line("%s: its supplementary debug file is missing", path);
