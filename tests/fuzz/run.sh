@@ -6,7 +6,7 @@
 #	run.sh SRCDIR SECONDS [NAME]...		(from the build folder, by `make fuzz`)
 #
 # Seeds are those in tests/data/fuzz/NAME; what the fuzzer finds worth keeping is in tests/fuzz/corpus/NAME
-# in the build folder, and goes on from there next time. An input that crashed something is left as
+# in the build folder, and goes on from there next time; FUZZ_SEED=N goes other ways (1). An input that crashed something is left as
 # tests/fuzz/crash-NAME-…, with the log beside it. Exit code 1 if there is one.
 set -u
 srcdir=$1 seconds=$2
@@ -24,7 +24,7 @@ run_one() {
   local name=$1 log=tests/fuzz/$1.log status began=$SECONDS
   mkdir -p "tests/fuzz/corpus/$name"
   # shellcheck disable=SC2086 # limits are several words
-  HEAPTOP_FUZZ=$name $fuzzers -max_total_time="$seconds" -max_len="${max_len[$name]}" $limits \
+  HEAPTOP_FUZZ=$name $fuzzers -seed="${FUZZ_SEED:-1}" -max_total_time="$seconds" -max_len="${max_len[$name]}" $limits \
     -print_final_stats=1 -artifact_prefix="tests/fuzz/crash-$name-" \
     "tests/fuzz/corpus/$name" "$srcdir/tests/data/fuzz/$name" >"$log" 2>&1 </dev/null
   status=$?
