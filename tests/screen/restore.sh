@@ -2,6 +2,9 @@
 # However heaptop ends, the terminal is as it was: settings, alternate screen, cursor, mouse, keypad,
 # colours. On a raw terminal (tests/lib/ptyrun), since an interactive shell repairs the settings.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
+# On a console ncurses loads libgpm for the mouse and unloads it again: ten bytes stay behind, of no module
+# that a suppression could name.
+[ -z "${ASAN_OPTIONS-}" ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 . "${abs_top_srcdir:-.}/tests/lib/onscreen.sh"
 need_ptrace
 
