@@ -242,8 +242,8 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 		tty_size(tty, &rows, &cols);
 		canvas_resize(c, rows, cols);
 	}
-	if (fds[0].revents && !(fds[0].revents & POLLIN)) {
-		*ret_signal = SIGHUP;	/* the terminal has gone */
+	if (tty_is_gone(fds[0].revents)) {
+		*ret_signal = SIGHUP;
 		return false;
 	}
 	while (fds[0].revents && tty_key(tty, &ev)) {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,11 @@ bool tty_unicode(const struct tty *t)
 int tty_fd(const struct tty *t)
 {
 	return t->fd;
+}
+
+bool tty_is_gone(int revents)
+{
+	return revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
 void tty_mouse(struct tty *t, bool on)

@@ -31,6 +31,8 @@ void tty_size(const struct tty *t, int *ret_rows, int *ret_cols);
 bool tty_unicode(const struct tty *t);
 /* Can it be read from? Descriptor to poll. */
 int tty_fd(const struct tty *t);
+/* By what poll(2) says of that descriptor: is the terminal gone for good? It may seem readable all the same: the end is. */
+bool tty_is_gone(int revents);
 /* Next key, false: none now. Never waits (but 25 ms after an ESC). */
 bool tty_key(struct tty *t, struct key_event *ret);
 /* Show the canvas; clear: send everything again. */

@@ -159,8 +159,9 @@ static void loop_run(struct loop *l)
 			if (fds[POLL_TTY].revents & POLLIN) {
 				take_keys(l);
 				key = true;
-			} else if (fds[POLL_TTY].revents) {
-				/* the terminal has gone */
+			}
+			/* SIGHUP goes to the session's leader alone, a shell perhaps that doesn't mind */
+			if (tty_is_gone(fds[POLL_TTY].revents) && !ui->leaving) {
 				l->signal = SIGHUP;
 				ui->leaving = true;
 				ui->leave = UI_LEAVE_SIGNAL;

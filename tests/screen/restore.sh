@@ -45,6 +45,29 @@ ok "the snapshot was written" test -s "$tmp/hup.pb.gz"
 ok "the program was killed" until_true 5 gone "$(program)"
 reap
 
+# one that goes while its shell doesn't mind SIGHUP: nobody tells heaptop but the terminal itself
+cat >"$tmp/hangup.py" <<'END'
+import os, pty, select, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("sh", ["sh", "-c", 'trap "" HUP; "$@"; echo $? >"$0"'] + sys.argv[1:])
+seen, end = b"", time.time() + 20
+while b"heaptop" not in seen and time.time() < end:
+    if select.select([fd], [], [], 0.1)[0]:
+        seen += os.read(fd, 4096)
+os.close(fd)
+os.waitpid(pid, 0)
+END
+for what in -p list; do
+  fresh
+  sleep 1000 &
+  tap_pids+=($!)
+  if [ $what = list ]; then command=("$HEAPTOP"); else command=("$HEAPTOP" -p $!); fi
+  rm -f "$tmp/code"
+  timeout -k 1 30 python3 "$tmp/hangup.py" "$tmp/code" "${command[@]}" >"$tmp/err" 2>&1
+  is "the terminal goes without a signal, $what: 128 + SIGHUP" "$(cat "$tmp/code")" 129
+done
+
 # q asks, since the program lives: k kills it, d lets it go
 fresh
 on_screen "q, kill" --expect 'heaptop' --send q --expect 'Kill it' --send k \
