@@ -261,6 +261,9 @@ void short_skeleton(const char *function, char buf[SHORT_MAX])
 		function += 5;
 	elide(&out, function);
 	size_t n = out.len < SHORT_MAX ? out.len : SHORT_MAX - 1;
+	/* between characters */
+	while (n > 0 && n < out.len && ((unsigned char)out.text[n] & 0xc0) == 0x80)
+		n--;
 	memcpy(buf, out.text, n);
 	buf[n] = '\0';
 	for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++) {
