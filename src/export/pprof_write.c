@@ -402,7 +402,8 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	profile.period_type = &period;
 	profile.period = view->info.rate > 1 ? (int64_t)view->info.rate : 1;
 	profile.time_nanos = view->wall_ns;
-	profile.duration_nanos = (int64_t)(view->time * 1e9);
+	/* a file may say any time */
+	profile.duration_nanos = view->time < 9.2e9 ? (int64_t)(view->time * 1e9) : INT64_MAX;
 	profile.n_sample = w.samples.n;
 	profile.sample = (Pprof__Sample **)w.samples.items;
 	profile.n_mapping = w.mappings.n;
