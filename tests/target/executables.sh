@@ -52,6 +52,7 @@ victim() {
 }
 # attached [PREFIX...]: heaptop to $pid, the work, and their ends
 attached() {
+  : >"$tmp/out"
   timeout -k 5 60 "$@" "$HEAPTOP" -e -b -d 0.2 -p "$pid" >"$tmp/out" 2>"$tmp/err" </dev/null &
   watcher=$!
   tap_pids+=("$watcher")
