@@ -109,7 +109,8 @@ build huge gcc huge.s
 build huge-static gcc -static huge.s
 rm -f huge.s
 kinds=(glibc glibc-lazy glibc-static glibc-static-pie prelinked musl musl-static musl-static-pie huge huge-static)
-quick && kinds=(glibc glibc-static musl-static huge)
+# with glibc and musl those are compared that are stripped, below
+quick && kinds=(glibc glibc-static musl musl-static huge)
 for kind in "${kinds[@]}"; do
   [ -x "$kind" ] || continue
   rm -f "$tmp/truth"
