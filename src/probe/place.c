@@ -482,6 +482,7 @@ struct err *agent_write_control(struct agent *a, struct target *t)
 	ctl.main_stack_lo = a->main_lo;
 	ctl.main_stack_hi = a->main_hi;
 	ctl.seed = words[0];
+	ctl.break_at = a->break_at;
 	agent_know_threads(a, t, &ctl);
 	err = agent_preset_bounds(a, t, &ctl.slots_used);
 	if (err)

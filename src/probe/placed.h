@@ -111,6 +111,7 @@ struct agent {
 	size_t nasked, asked_cap;
 	uint64_t asked_ns;		/* when they were last looked up */
 	uint64_t main_lo, main_hi;	/* as the target has them */
+	uint64_t break_at;		/* see wire_ctl */
 
 	uint8_t *table;			/* the slots as last read */
 	uint32_t tids[WIRE_SLOTS];	/* the slots' threads, as events have told; WIRE_TID_NONE */

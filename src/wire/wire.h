@@ -74,7 +74,8 @@ struct wire_ctl {
 				 * 0: not known. See wire_slot */
 	uint32_t pad;
 	uint64_t main_tp;	/* thread pointer of the first thread, 0: not known */
-	uint64_t pad1[2];
+	uint64_t break_at;	/* where the libc keeps the program's break, so that nobody has to ask; 0: not known */
+	uint64_t pad1;
 	/* counters, written by the agent: a cache line of their own */
 	uint64_t no_slot;	/* calls not looked at: no slot within reach of the home */
 	uint64_t filter_full;	/* tags that found no room anywhere */
