@@ -135,6 +135,17 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 	return addr << 16 | slot_index(ctl, s);
 }
 
+/* Of the stack that sp is on; 0: not known. */
+static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+{
+	uint64_t end = own_stack_end(s, sp);
+
+	if (end)
+		return end;
+	end = LOAD(ctl->main_stack_hi);
+	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
+}
+
 /* Whose events the slot's are from here on. If it can't be told now, the next event tries again. */
 static NOINLINE void record_thread(struct wire_ctl *ctl, struct wire_slot *s)
 {
@@ -155,7 +166,7 @@ static NOINLINE void record_thread(struct wire_ctl *ctl, struct wire_slot *s)
 		cpu_syscall(CPU_NR_PRCTL, CPU_PR_GET_NAME, (uint64_t)t->name, 0, 0, 0, 0);
 	t->sp = (uint64_t)__builtin_frame_address(0);
 	t->h.tsc = cpu_ticks_ordered();
-	ring_commit(&t->h, 0);
+	ring_commit(&t->h, stack_end(ctl, s, t->sp) ? 0 : WIRE_F_NO_BOUNDS);
 	STORE(s->told, 1);
 }
 
@@ -241,16 +252,6 @@ static NOINLINE uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uin
 			break;
 	}
 	return done & ~7ull;
-}
-
-static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
-{
-	uint64_t end = own_stack_end(s, sp);
-
-	if (end)
-		return end;
-	end = LOAD(ctl->main_stack_hi);
-	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
 }
 
 static inline struct wire_walk *last_walk(const struct wire_ctl *ctl, const struct wire_slot *s)

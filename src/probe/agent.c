@@ -166,7 +166,8 @@ static void hand_over(void *ctx, const struct probe_event *e)
 		keep_lease(g->a, g->t);
 	if (e->kind == WIRE_THREAD) {
 		g->a->tids[e->slot] = (uint32_t)e->addr;
-		agent_ask_bounds(g->a, e->slot, e->sp);
+		if (e->flags & WIRE_F_NO_BOUNDS)
+			agent_ask_bounds(g->a, e->slot, e->sp);
 	}
 	if (e->kind == WIRE_ALLOC) {
 		bool walked = e->flags & WIRE_F_WALKED;
@@ -348,6 +349,7 @@ static void destroy(struct probe *p)
 	free(a->named_found);
 	free(a->copy);
 	free(a->taught);
+	free(a->born);
 	free(a->texts);
 	free(a->sites);
 	free(a->islands);
@@ -372,6 +374,8 @@ static const struct probe_ops agent_ops = {
 	.teach = agent_teach,
 	.resync = agent_resync,
 	.present = agent_present,
+	.born = agent_born,
+	.ended = agent_ended,
 	.reteach = agent_reteach,
 	.update = agent_update,
 	.extend = agent_extend,

@@ -89,6 +89,7 @@ struct agent {
 		uint32_t rule;
 	} *taught;			/* what each of its words was set to: ours, whatever the target
 					 * has done to its table; NULL: none yet */
+	struct wire_birth *born;	/* wire_births as we have written it; NULL: nothing yet */
 	uint32_t next_victim;		/* way of a full line that is overwritten next */
 	uint32_t next_forget;		/* part of the table that is set right next */
 
@@ -193,6 +194,10 @@ struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret
 /* Fill in what the control block says of threads; target stopped, `may_syscall` is set. */
 void agent_know_threads(struct agent *a, struct target *t, struct wire_ctl *ctl);
 void agent_present(struct probe *p, struct target *t, const uint32_t *tids, size_t n);
+
+/* births.c */
+void agent_born(struct probe *p, struct target *t, const struct target_thread *thread);
+void agent_ended(struct probe *p, const struct target_thread *thread);
 
 /* teach.c */
 size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);

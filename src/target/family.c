@@ -111,9 +111,42 @@ static bool take_stranger(struct target_family *f, pid_t tid, int *ret_status)
 
 /* ---- births ---- */
 
+void target_tell_births(struct target *t, const struct target_births *births)
+{
+	t->tell = births ? *births : (struct target_births){ 0 };
+}
+
+void target_thread_ended(struct target *t, pid_t tid)
+{
+	const struct thread *th = target_thread(t, tid);
+	struct target_thread birth = th ? th->birth : (struct target_thread){ 0 };
+
+	target_drop_thread(t, tid);
+	if (birth.tid && t->tell.ended)
+		t->tell.ended(t->tell.ctx, &birth);
+}
+
+/* It hasn't executed anything yet. */
+static void tell_birth(struct target *t, struct thread *th)
+{
+	struct cpu_regs regs;
+	struct err *err = cpu_regs_get(th->tid, &regs);
+
+	if (err) {	/* killed meanwhile */
+		err_free(err);
+		return;
+	}
+	th->birth = (struct target_thread){
+		.tid = th->tid, .pc = cpu_pc(&regs), .sp = cpu_sp(&regs), .tp = cpu_tp(&regs),
+	};
+	t->tell.born(t->tell.ctx, &th->birth);
+}
+
 void target_greet(struct target *t, struct thread *th)
 {
 	th->fresh = false;
+	if (t->tell.born && th->tid != t->pid)
+		tell_birth(t, th);
 	ptrace(PTRACE_SETOPTIONS, th->tid, 0, target_options(t, th->tid));
 }
 

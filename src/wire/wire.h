@@ -9,8 +9,8 @@
  *          child reads zeroes: not active, no tag matches, no slot is claimed.
  *   rings  memfd, shared with heaptop (or private memory read with process_vm_readv where
  *          memfd_create is forbidden): rings, each a wire_ring + data; behind them the tags that
- *          the filter had no room for (wire_tags), and, if shared, wire_rules. Pages nobody has
- *          written to take no memory.
+ *          the filter had no room for (wire_tags), and, if shared, wire_rules and wire_births. Pages
+ *          nobody has written to take no memory.
  *   island one or more, executable, within +-2 GiB of the modules they serve: a copy of the
  *          agent's code, the hooks' thunks, the relocated instructions, and the addresses of
  *          state and rings (struct wire_island), since after a fork ctl can't be trusted.
@@ -100,7 +100,7 @@ struct wire_ctl {
  *            settled as after a claim. 0 says to a signal handler that comes between: settle it.
  *   taken    by a thread with another one that, claiming a slot, meets this on its way, and whose owner has
  *            ended: the kernel knows no such thread any more, or, where it may not be asked, heaptop says so
- *            in `gone`. CAS of tid to WIRE_TID_TAKEN, wiped, then tp, then settled. A thread whose own thread
+ *            in `gone` or in wire_births. CAS of tid to WIRE_TID_TAKEN, wiped, then tp, then settled. A thread whose own thread
  *            pointer's slot is taken away meanwhile loses the CAS, or sees the other tp, and looks further.
  * The owner before can't be at work in it in either case: it is no more. Nobody needs to stop anybody.
  */
@@ -292,6 +292,28 @@ static inline uint16_t wire_rule_offset(uint32_t rule)
 {
 	return (uint16_t)(rule >> 11);
 }
+
+/* Where what follows the rules lies, bytes from their beginning. */
+#define WIRE_RULES_BYTES ((sizeof(struct wire_rules) + 4095) & ~4095ull)
+
+/*
+ * What heaptop saw of threads that it traces from their birth on (a launched program's): so the agent
+ * needn't ask the kernel, which a seccomp filter might punish. Found by the thread pointer as slots are, an entry
+ * each. heaptop alone writes, a thread's entry before the thread has run its first instruction: it can
+ * change under a thread's eyes only if that is no more. tid last when an entry is filled in, and 0 first when it
+ * passes on to another one; an entry never becomes empty again.
+ */
+struct wire_birth {
+	uint64_t tp;		/* 0: empty, and nothing comes behind it */
+	uint64_t stack_lo;	/* [sp, tp) is readable for lo <= sp < tp; 0: not known */
+	uint32_t tid;		/* in heaptop's PID namespace, which is the target's, or there is no entry */
+	uint32_t ended;		/* 1: it is no more */
+	uint64_t pad;
+};
+
+struct wire_births {
+	struct wire_birth of[WIRE_SLOTS];
+};
 
 /*
  * A thread's last complete walk, outermost frame first, so that the part of a stack that stays
@@ -505,7 +527,7 @@ struct wire_range {
 struct wire_thread {
 	struct wire_head h;	/* in place of an address: the thread's id in the target's PID namespace */
 	char name[16];		/* as the kernel had it then, not always ended by a 0; "": not known */
-	uint64_t sp;		/* an address on its stack: heaptop, please look where that ends */
+	uint64_t sp;		/* an address on its stack; WIRE_F_NO_BOUNDS: heaptop, please look where that ends */
 };
 
 static inline unsigned wire_kind(uint64_t word)
