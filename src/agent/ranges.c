@@ -62,7 +62,7 @@ bool agent_range_before(struct wire_ctl *ctl, struct agent_frame *f)
 	if (by_own_module(f))
 		return false;
 	if (!LOAD(ctl->active)) {
-		ADD(f->slot->gap, 1);
+		count_missed(ctl, f->slot, MISSED_GAP);
 		return false;
 	}
 	f->rate = 1;
@@ -95,7 +95,7 @@ static void map(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr, uint
 	if (LOAD(ctl->active))
 		agent_record_alloc(ctl, f, addr);
 	else
-		ADD(f->slot->gap, 1);
+		count_missed(ctl, f->slot, MISSED_GAP);
 }
 
 /* The break has moved. */

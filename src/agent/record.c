@@ -82,8 +82,9 @@ static void waited(struct wire_slot *s, uint64_t since, uint64_t *start)
 static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s, unsigned kind,
 					       uint64_t size, uint64_t *start)
 {
-	uint64_t index = s->ring & (agent_island.nrings - 1), used, since = 0;
-	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
+	bool own;
+	struct wire_ring *ring = ring_of(s, &own);
+	uint64_t used, since = 0;
 	struct wire_head *h;
 
 	/* a child forked by a signal handler that interrupted us: its slot and number of the ring are gone */
@@ -92,8 +93,7 @@ static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire
 	for (unsigned tries = 0;; tries++) {
 		uint64_t bytes = LOAD(agent_island.ring_bytes);
 
-		h = ring_try(ring, index < wire_own_rings(LOAD(agent_island.nrings)),
-			     (uint64_t)kind << WIRE_KIND_SHIFT | size,
+		h = ring_try(ring, own, (uint64_t)kind << WIRE_KIND_SHIFT | size,
 			     kind == WIRE_ALLOC ? bytes - bytes / 8 : bytes, &used);
 		if (h)
 			break;
@@ -189,9 +189,9 @@ static inline bool record_end(struct wire_ctl *ctl, struct wire_slot *s, uint64_
 	struct wire_head *h = ring_reserve(ctl, s, kind, bytes ? sizeof(struct wire_range) : sizeof(*h), &start);
 	if (!h) {
 		if (LOAD(ctl->active))
-			ADD(s->lost, 1);
+			count_missed(ctl, s, MISSED_LOST);
 		else
-			ADD(s->gap, 1);
+			count_missed(ctl, s, MISSED_GAP);
 		return false;
 	}
 	uint64_t now = h->tsc = cpu_ticks_ordered();
@@ -200,7 +200,7 @@ static inline bool record_end(struct wire_ctl *ctl, struct wire_slot *s, uint64_
 		((struct wire_range *)h)->bytes = bytes;
 	if (!may_record(ctl, now)) {
 		ring_void(h);
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 		return false;
 	}
 	ring_commit(h, flags);
@@ -294,7 +294,7 @@ static inline struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct 
 	bytes += sizeof(struct wire_alloc) + (f->size >= WIRE_LARGE ? 8 : 0) + (f->rate > 1 ? 8 : 0);
 	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, WIRE_ALLOC, bytes, start);
 	if (!a) {
-		ADD(s->dropped, 1);
+		count_missed(ctl, s, MISSED_DROPPED);
 		return NULL;
 	}
 	/* Only now, so that a dropped event leaves no tag; before the program sees the block. */
@@ -322,7 +322,7 @@ static inline bool commit_alloc(struct wire_ctl *ctl, const struct agent_frame *
 		STORE(w->sent, 0);
 		if (!(f->flags & AGENT_RANGE))
 			agent_filter_remove(ctl, addr);
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 		return false;
 	}
 	a->stack = (f->walk.count + 1) << 24 | keep_n;
@@ -519,9 +519,8 @@ static NOINLINE uint64_t walk_unknown(const struct wire_ctl *ctl, struct agent_f
 /* How full is the ring of the slot, bytes? */
 static inline uint64_t ring_used(const struct wire_slot *s)
 {
-	uint64_t index = s->ring & (agent_island.nrings - 1);
-	const struct wire_ring *ring = (const struct wire_ring *)(agent_island.rings +
-								   index * agent_island.ring_stride);
+	bool own;
+	const struct wire_ring *ring = ring_of(s, &own);
 
 	return LOAD(ring->head) - LOAD(ring->tail);
 }

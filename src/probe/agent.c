@@ -289,7 +289,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 static bool read_stats(struct agent *a, struct target *t)
 {
 	const struct wire_slot *s = read_slots(a, t);
-	struct probe_stats st = { 0 };
+	struct probe_stats st = { .dropped = a->stats.dropped, .lost = a->stats.lost, .gap = a->stats.gap };
 	struct wire_ctl ctl;
 
 	if (!s)
@@ -304,10 +304,7 @@ static bool read_stats(struct agent *a, struct target *t)
 			continue;
 		st.threads++;
 		st.recorded += s[i].recorded;
-		st.dropped += s[i].dropped;
-		st.lost += s[i].lost;
 		st.nested += s[i].nested;
-		st.gap += s[i].gap;
 		st.cycles += s[i].cycles;
 		st.waited += s[i].waited;
 	}
@@ -320,11 +317,36 @@ static bool read_stats(struct agent *a, struct target *t)
 	return true;
 }
 
+/* What the rings count: where they are shared, also after the target's end. */
+static void read_missed(struct agent *a, struct target *t)
+{
+	struct wire_ring head;
+	uint64_t dropped = 0, lost = 0, gap = 0;
+
+	if (!a->shared && !a->rings)
+		return;
+	if (a->rings_used < a->nrings)
+		find_rings_used(a, t);
+	for (uint32_t i = 0; i < a->rings_used; i++) {
+		if (a->shared)
+			memcpy(&head, a->shared + i * a->ring_stride, sizeof(head));
+		else if (target_read_some(t, a->rings + i * a->ring_stride, &head, sizeof(head)) != sizeof(head))
+			return;
+		dropped += head.dropped;
+		lost += head.lost;
+		gap += head.gap;
+	}
+	a->stats.dropped = dropped;
+	a->stats.lost = lost;
+	a->stats.gap = gap;
+}
+
 static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
 {
 	struct agent *a = agent_of(p);
 
 	read_stats(a, t);	/* else what was last seen */
+	read_missed(a, t);
 	*ret = a->stats;
 	ret->walked = a->walked;
 	ret->copied = a->copied;

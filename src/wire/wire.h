@@ -121,24 +121,19 @@ struct wire_slot {
 
 	uint64_t cycles;	/* TSC ticks spent recording (waiting for room not counted) */
 	uint64_t waited;	/* TSC ticks spent waiting for room */
-	uint64_t recorded;	/* allocations and frees committed */
-	uint64_t dropped;	/* allocations lost to a full ring */
+	uint64_t recorded;	/* allocations and frees committed; what isn't is counted in wire_ring */
 	uint64_t nested;	/* calls passed through because they came from inside a hook */
-	uint64_t gap;		/* samples and frees not recorded: lease over */
-	uint32_t lost;		/* frees lost to a full ring: blocks that look live until their
-				 * address is used again */
 	uint32_t ring;		/* its ring: wire_ring_of(the number of slots before it) */
 	uint32_t owners;	/* threads it has had before this one */
 	uint32_t gone;		/* by heaptop: the thread with this id has ended */
+	uint32_t stack_tid;	/* whose the bounds of the stack are: if it isn't tid, an owner's before */
 
 	uint64_t stack_lo;	/* the thread's own stack as heaptop saw it; hi 0: not yet known. */
 	uint64_t stack_hi;	/* [sp, hi) is readable whenever lo <= sp < hi: hi is tp, which both
 				 * glibc and musl place on top of the stack it belongs to */
-	uint32_t stack_tid;	/* whose: if it isn't tid, the bounds are those of an owner before */
-	uint32_t pad0;
-	uint64_t pad[13];
+	uint64_t pad[16];
 };
-_Static_assert(sizeof(struct wire_slot) == 256, "four cache lines, the last two of which only walks need");
+_Static_assert(sizeof(struct wire_slot) == 256, "entry-*.S multiplies by it");
 
 #define WIRE_TID_NONE 0xffffffffu	/* nothing tells which thread it is: nobody else gets the slot */
 #define WIRE_TID_TAKEN 0xfffffffeu	/* changes hands just now */
@@ -460,9 +455,16 @@ static inline uint32_t wire_ring_of(uint32_t slots_before, uint32_t nrings)
 	return slots_before < own ? slots_before : own + (slots_before - own) % (nrings - own);
 }
 
+/*
+ * What couldn't be recorded is counted here and not in the slots: it can be read when the target has gone. Where
+ * the ring is a thread's own, that thread counts.
+ */
 struct wire_ring {
 	uint64_t head;
-	uint64_t pad0[7];
+	uint64_t dropped;	/* allocations that found no room */
+	uint64_t lost;		/* frees that found none: blocks that look live until their address is used again */
+	uint64_t gap;		/* samples and frees after the lease was over */
+	uint64_t pad0[4];
 	uint64_t tail;
 	uint64_t pad1[7];
 	/* ring_bytes of data follow */

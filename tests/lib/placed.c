@@ -120,11 +120,14 @@ void set_bounds(uint64_t lo, uint64_t hi)
 	my_slot()->stack_tid = my_slot()->tid;
 }
 
+struct wire_ring *ring_number(unsigned i)
+{
+	return (struct wire_ring *)(rings + i * ((struct wire_island *)island)->ring_stride);
+}
+
 struct wire_ring *my_ring(void)
 {
-	uint64_t stride = ((struct wire_island *)island)->ring_stride;
-
-	return (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) * stride);
+	return ring_number(my_slot()->ring & (NRINGS - 1));
 }
 
 const struct wire_walk *slots_walk(void)
