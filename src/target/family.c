@@ -8,6 +8,7 @@
  * Every wait(2) elsewhere is for one thread; this one alone looks at all, without taking the report.
  */
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
@@ -186,12 +187,19 @@ static void add_thread(struct target *t, pid_t tid)
 	ptrace(th->group_stop ? PTRACE_LISTEN : PTRACE_CONT, tid, 0, 0L);
 }
 
-static void add_child(struct target_family *f, struct target *parent, pid_t pid, bool shares)
+static struct target *add_child(struct target_family *f, struct target *parent, pid_t pid, bool shares)
 {
 	struct target *t = target_new_child(parent, pid, shares);
 
 	target_family_join(f, t);
 	take_stranger(f, pid, &t->first_status);
+	return t;
+}
+
+/* clone(2) knows CLONE_VFORK without CLONE_VM: the parent waits, but the child has a copy. In doubt it has not. */
+static bool share_memory(pid_t tid, pid_t child)
+{
+	return syscall(SYS_kcmp, tid, child, KCMP_VM, 0L, 0L) <= 0;
 }
 
 void target_forked(struct target *t, pid_t tid, int event)
@@ -205,7 +213,8 @@ void target_forked(struct target *t, pid_t tid, int event)
 		add_thread(t, (pid_t)child);
 		count_birth(t, tid);
 	} else if (!owner_of(t->family, (pid_t)child)) {
-		add_child(t->family, t, (pid_t)child, event == PTRACE_EVENT_VFORK);
+		bool vforked = event == PTRACE_EVENT_VFORK;
+		add_child(t->family, t, (pid_t)child, vforked && share_memory(tid, (pid_t)child))->vforked = vforked;
 	}
 }
 
@@ -300,7 +309,7 @@ void target_let_sharers_run(struct target_family *f)
 		struct target *t = f->targets[i];
 		int status = t->first_status;
 
-		if (!t->shares || !t->born)
+		if (!t->vforked || !t->born)
 			continue;
 		if (!status && waitpid(t->pid, &status, __WALL | WNOHANG) != t->pid)
 			continue;

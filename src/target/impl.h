@@ -56,6 +56,7 @@ struct target {
 	struct target_births tell;	/* of threads; born NULL: nobody */
 	pid_t parent;		/* who forked it; 0: launched or attached to */
 	bool born;		/* a child whose first stop is to come */
+	bool vforked;		/* who made it waits until it has executed something, or ended */
 	bool shares;		/* made by vfork: has its parent's memory until it executes something */
 	int first_status;	/* its first stop, if that came before its parent's word; else 0 */
 	pid_t reported;		/* the thread target_poll shall look at */
@@ -154,7 +155,7 @@ void target_greet(struct target *t, struct thread *th);
 void target_thread_ended(struct target *t, pid_t tid);
 /* tid is traced by us from its birth on, though nobody told us yet: it is watched from now on. */
 bool target_adopt_thread(struct target *t, pid_t tid);
-/* Children that share their parents' memory go on, since those can't be stopped before. */
+/* Children that their parents wait for go on, since those can't be stopped before. */
 void target_let_sharers_run(struct target_family *f);
 void target_family_leave(struct target *t);
 
