@@ -153,7 +153,7 @@ static void release_old(struct wire_ctl *ctl, struct agent_frame *f)
 	if (!old || !(LOAD(ctl->free_all) || agent_filter_has(ctl, old)))
 		return;
 	if (!LOAD(ctl->active)) {
-		ADD(f->slot->gap, 1);
+		count_missed(ctl, f->slot, MISSED_GAP);
 		return;
 	}
 	if (!agent_record_free(ctl, f->slot, old, WIRE_FREE, WIRE_F_REALLOC))
@@ -224,7 +224,7 @@ int agent_before(struct agent_frame *f)
 		left = draw(ctl, s);
 	bool sampled = s->rate <= 1 || left <= size;
 	if ((again || sampled) && !LOAD(ctl->active)) {
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 		s->rate = WIRE_RATE_IDLE;
 		BARRIER();
 		STORE(s->countdown, IDLE_BYTES);
@@ -270,7 +270,7 @@ void agent_after(struct agent_frame *f)
 	if (LOAD(ctl->active))
 		agent_record_alloc(ctl, f, addr);
 	else
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 }
 
 void agent_leave(struct agent_frame *f)
@@ -299,7 +299,7 @@ void agent_free(struct agent_frame *f)
 	if (!s)
 		return;
 	if (!LOAD(ctl->active)) {
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 		return;
 	}
 	if (s->mark && s->moving == addr && mark_lives(ctl, s, (uint64_t)&f->ip)) {

@@ -42,6 +42,35 @@ static inline uint64_t own_stack_end(const struct wire_slot *s, uint64_t sp)
 	return LOAD(s->stack_lo) <= sp && sp < end && LOAD(s->stack_tid) == LOAD(s->tid) ? end : 0;
 }
 
+/* The slot's ring, and whether no other thread reserves there. */
+static inline struct wire_ring *ring_of(const struct wire_slot *s, bool *ret_own)
+{
+	uint64_t index = s->ring & (agent_island.nrings - 1);
+
+	*ret_own = index < wire_own_rings(LOAD(agent_island.nrings));
+	return (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
+}
+
+enum missed { MISSED_DROPPED, MISSED_LOST, MISSED_GAP };
+
+/*
+ * One more of what isn't recorded. Not in a forked child that nobody has taken over: its control block is wiped,
+ * and the rings are its parent's.
+ */
+static inline void count_missed(const struct wire_ctl *ctl, const struct wire_slot *s, enum missed what)
+{
+	bool own;
+	struct wire_ring *ring = ring_of(s, &own);
+	uint64_t *n = what == MISSED_DROPPED ? &ring->dropped : what == MISSED_LOST ? &ring->lost : &ring->gap;
+
+	if (LOAD(ctl->magic) != WIRE_CTL_MAGIC)
+		return;
+	if (own)
+		ADD(*n, 1);
+	else
+		COUNT(*n);
+}
+
 /* slot.c: scrambles the bits of x. */
 uint64_t agent_mix(uint64_t x);
 

@@ -48,12 +48,21 @@ static void unmap(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr, ui
 		f->flags |= AGENT_FREED;
 }
 
+/* 0: not to be had. A libc that has not been asked for memory yet may not know either. */
+static uint64_t current_break(const struct wire_ctl *ctl)
+{
+	const uint64_t *at = (const uint64_t *)LOAD(ctl->break_at);
+	uint64_t now = at ? LOAD(*at) : 0;
+
+	return now || !LOAD(ctl->may_syscall) ? now : (uint64_t)cpu_syscall(CPU_NR_BRK, 0, 0, 0, 0, 0, 0);
+}
+
 bool agent_range_before(struct wire_ctl *ctl, struct agent_frame *f)
 {
 	if (by_own_module(f))
 		return false;
 	if (!LOAD(ctl->active)) {
-		ADD(f->slot->gap, 1);
+		count_missed(ctl, f->slot, MISSED_GAP);
 		return false;
 	}
 	f->rate = 1;
@@ -68,9 +77,7 @@ bool agent_range_before(struct wire_ctl *ctl, struct agent_frame *f)
 			unmap(ctl, f, f->arg[0], pages(f->arg[1]));
 		break;
 	case WIRE_RANGE_BRK:
-		/* where the break was; 0: not to be had */
-		if (LOAD(ctl->may_syscall))
-			f->size = (uint64_t)cpu_syscall(CPU_NR_BRK, 0, 0, 0, 0, 0, 0);
+		f->size = current_break(ctl);
 		break;
 	case WIRE_RANGE_SBRK:
 		if (!f->arg[0])
@@ -88,7 +95,7 @@ static void map(struct wire_ctl *ctl, struct agent_frame *f, uint64_t addr, uint
 	if (LOAD(ctl->active))
 		agent_record_alloc(ctl, f, addr);
 	else
-		ADD(f->slot->gap, 1);
+		count_missed(ctl, f->slot, MISSED_GAP);
 }
 
 /* The break has moved. */

@@ -82,8 +82,9 @@ static void waited(struct wire_slot *s, uint64_t since, uint64_t *start)
 static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire_slot *s, unsigned kind,
 					       uint64_t size, uint64_t *start)
 {
-	uint64_t index = s->ring & (agent_island.nrings - 1), used, since = 0;
-	struct wire_ring *ring = (struct wire_ring *)(agent_island.rings + index * agent_island.ring_stride);
+	bool own;
+	struct wire_ring *ring = ring_of(s, &own);
+	uint64_t used, since = 0;
 	struct wire_head *h;
 
 	/* a child forked by a signal handler that interrupted us: its slot and number of the ring are gone */
@@ -92,8 +93,7 @@ static NOINLINE struct wire_head *ring_reserve(struct wire_ctl *ctl, struct wire
 	for (unsigned tries = 0;; tries++) {
 		uint64_t bytes = LOAD(agent_island.ring_bytes);
 
-		h = ring_try(ring, index < wire_own_rings(LOAD(agent_island.nrings)),
-			     (uint64_t)kind << WIRE_KIND_SHIFT | size,
+		h = ring_try(ring, own, (uint64_t)kind << WIRE_KIND_SHIFT | size,
 			     kind == WIRE_ALLOC ? bytes - bytes / 8 : bytes, &used);
 		if (h)
 			break;
@@ -135,6 +135,17 @@ static inline uint64_t addr_slot(const struct wire_ctl *ctl, const struct wire_s
 	return addr << 16 | slot_index(ctl, s);
 }
 
+/* Of the stack that sp is on; 0: not known. */
+static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+{
+	uint64_t end = own_stack_end(s, sp);
+
+	if (end)
+		return end;
+	end = LOAD(ctl->main_stack_hi);
+	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
+}
+
 /* Whose events the slot's are from here on. If it can't be told now, the next event tries again. */
 static NOINLINE void record_thread(struct wire_ctl *ctl, struct wire_slot *s)
 {
@@ -155,7 +166,7 @@ static NOINLINE void record_thread(struct wire_ctl *ctl, struct wire_slot *s)
 		cpu_syscall(CPU_NR_PRCTL, CPU_PR_GET_NAME, (uint64_t)t->name, 0, 0, 0, 0);
 	t->sp = (uint64_t)__builtin_frame_address(0);
 	t->h.tsc = cpu_ticks_ordered();
-	ring_commit(&t->h, 0);
+	ring_commit(&t->h, stack_end(ctl, s, t->sp) ? 0 : WIRE_F_NO_BOUNDS);
 	STORE(s->told, 1);
 }
 
@@ -178,9 +189,9 @@ static inline bool record_end(struct wire_ctl *ctl, struct wire_slot *s, uint64_
 	struct wire_head *h = ring_reserve(ctl, s, kind, bytes ? sizeof(struct wire_range) : sizeof(*h), &start);
 	if (!h) {
 		if (LOAD(ctl->active))
-			ADD(s->lost, 1);
+			count_missed(ctl, s, MISSED_LOST);
 		else
-			ADD(s->gap, 1);
+			count_missed(ctl, s, MISSED_GAP);
 		return false;
 	}
 	uint64_t now = h->tsc = cpu_ticks_ordered();
@@ -189,7 +200,7 @@ static inline bool record_end(struct wire_ctl *ctl, struct wire_slot *s, uint64_
 		((struct wire_range *)h)->bytes = bytes;
 	if (!may_record(ctl, now)) {
 		ring_void(h);
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 		return false;
 	}
 	ring_commit(h, flags);
@@ -243,16 +254,6 @@ static NOINLINE uint64_t copy_unknown(const struct wire_ctl *ctl, void *dst, uin
 	return done & ~7ull;
 }
 
-static uint64_t stack_end(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
-{
-	uint64_t end = own_stack_end(s, sp);
-
-	if (end)
-		return end;
-	end = LOAD(ctl->main_stack_hi);
-	return LOAD(ctl->main_stack_lo) <= sp && sp < end ? end : 0;
-}
-
 static inline struct wire_walk *last_walk(const struct wire_ctl *ctl, const struct wire_slot *s)
 {
 	return (struct wire_walk *)((uint64_t)ctl + WIRE_STATE_WALKS) + slot_index(ctl, s);
@@ -293,7 +294,7 @@ static inline struct wire_alloc *begin_alloc(struct wire_ctl *ctl, const struct 
 	bytes += sizeof(struct wire_alloc) + (f->size >= WIRE_LARGE ? 8 : 0) + (f->rate > 1 ? 8 : 0);
 	struct wire_alloc *a = (struct wire_alloc *)ring_reserve(ctl, s, WIRE_ALLOC, bytes, start);
 	if (!a) {
-		ADD(s->dropped, 1);
+		count_missed(ctl, s, MISSED_DROPPED);
 		return NULL;
 	}
 	/* Only now, so that a dropped event leaves no tag; before the program sees the block. */
@@ -321,7 +322,7 @@ static inline bool commit_alloc(struct wire_ctl *ctl, const struct agent_frame *
 		STORE(w->sent, 0);
 		if (!(f->flags & AGENT_RANGE))
 			agent_filter_remove(ctl, addr);
-		ADD(s->gap, 1);
+		count_missed(ctl, s, MISSED_GAP);
 		return false;
 	}
 	a->stack = (f->walk.count + 1) << 24 | keep_n;
@@ -518,9 +519,8 @@ static NOINLINE uint64_t walk_unknown(const struct wire_ctl *ctl, struct agent_f
 /* How full is the ring of the slot, bytes? */
 static inline uint64_t ring_used(const struct wire_slot *s)
 {
-	uint64_t index = s->ring & (agent_island.nrings - 1);
-	const struct wire_ring *ring = (const struct wire_ring *)(agent_island.rings +
-								   index * agent_island.ring_stride);
+	bool own;
+	const struct wire_ring *ring = ring_of(s, &own);
 
 	return LOAD(ring->head) - LOAD(ring->tail);
 }

@@ -13,6 +13,32 @@ uint64_t agent_mix(uint64_t x)	/* the finaliser of splitmix64 (Steele, Lea, Floo
 	return x ^ x >> 31;
 }
 
+/* heaptop's word about the thread `tid` with this thread pointer; NULL: it didn't see it come. */
+static const struct wire_birth *birth_of(uint64_t tp, uint32_t tid)
+{
+	if (!agent_island.rules)
+		return NULL;
+	const struct wire_birth *b = (const struct wire_birth *)(agent_island.rules + WIRE_RULES_BYTES) +
+				     wire_slot_hash(tp);
+
+	for (unsigned i = 0; i < WIRE_SLOT_PROBES && LOAD(b->tp); i++, b++)
+		if (LOAD(b->tp) == tp)
+			return tid && __atomic_load_n(&b->tid, __ATOMIC_ACQUIRE) == tid ? b : NULL;
+	return NULL;
+}
+
+/* Where its stack begins and ends, if that is known from its birth: it needn't be asked for. */
+static void know_stack(struct wire_slot *s, uint64_t tp, uint32_t tid)
+{
+	const struct wire_birth *b = birth_of(tp, tid);
+
+	if (!b || !b->stack_lo)
+		return;
+	STORE(s->stack_lo, b->stack_lo);
+	STORE(s->stack_hi, tp);
+	STORE(s->stack_tid, tid);
+}
+
 static uint32_t ask_kernel(void)
 {
 	return (uint32_t)cpu_syscall(CPU_NR_GETTID, 0, 0, 0, 0, 0, 0);
@@ -42,6 +68,8 @@ static struct wire_slot *settle(struct wire_ctl *ctl, struct wire_slot *s, uint6
 	uint32_t tid = identify(ctl, tp, &how);
 	STORE(s->how, how);
 	STORE(s->told, 0);
+	if (how == WIRE_TID_WORD)
+		know_stack(s, tp, tid);
 	__atomic_store_n(&s->tid, tid, __ATOMIC_RELEASE);
 	return s;
 }
@@ -96,12 +124,15 @@ bool slot_renew(struct wire_ctl *ctl, struct wire_slot *s, uint64_t tp)
 	return true;
 }
 
-static bool has_ended(const struct wire_ctl *ctl, uint32_t tid, uint32_t gone)
+static bool has_ended(const struct wire_ctl *ctl, const struct wire_slot *s, uint32_t tid)
 {
 	if (!tid || tid == WIRE_TID_NONE || tid == WIRE_TID_TAKEN)
 		return false;
-	if (!LOAD(ctl->may_syscall))
-		return gone == tid;
+	if (!LOAD(ctl->may_syscall)) {
+		const struct wire_birth *b = birth_of(LOAD(s->tp), tid);
+		return LOAD(s->gone) == tid ||
+		       (b && __atomic_load_n(&b->ended, __ATOMIC_ACQUIRE) && LOAD(b->tid) == tid);
+	}
 	return cpu_syscall(CPU_NR_TGKILL, LOAD(ctl->pid), tid, 0, 0, 0, 0) == NO_SUCH_THREAD;
 }
 
@@ -109,7 +140,7 @@ static bool take(struct wire_ctl *ctl, struct wire_slot *s, uint64_t tp)
 {
 	uint32_t tid = LOAD(s->tid);
 
-	if (!has_ended(ctl, tid, LOAD(s->gone)) || !hand_over(s, tid, WIRE_TID_TAKEN))
+	if (!has_ended(ctl, s, tid) || !hand_over(s, tid, WIRE_TID_TAKEN))
 		return false;
 	wipe(ctl, s);
 	STORE(s->countdown, 0);

@@ -81,6 +81,7 @@ static struct err *place(struct session *s)
 		return err;
 	}
 	s->placed = true;
+	session_watch_births(s);
 	/* the lease has just been given; most that programs execute is over before there is something to measure */
 	s->start = s->last_renew = monotonic_seconds();
 	if (s->child)
@@ -185,6 +186,7 @@ struct err *session_enter_forked(struct session *s, const struct session *parent
 	s->probe->ops->destroy(s->probe);
 	s->probe = probe;
 	s->placed = *ret = true;
+	session_watch_births(s);
 	s->start = s->last_renew = s->last_usage = monotonic_seconds();
 	s->starting = s->control.on;
 	s->last_modules = parent->last_modules;

@@ -144,6 +144,29 @@ static bool thread_name(void *ctx, uint32_t tid, char name[16])
 	return target_ns_pid(s->target) == target_pid(s->target) && target_thread_name(s->target, (pid_t)tid, name);
 }
 
+static void thread_born(void *ctx, const struct target_thread *thread)
+{
+	struct session *s = ctx;
+
+	if (s->placed)
+		s->probe->ops->born(s->probe, s->target, thread);
+}
+
+static void thread_ended(void *ctx, const struct target_thread *thread)
+{
+	struct session *s = ctx;
+
+	if (s->placed)
+		s->probe->ops->ended(s->probe, thread);
+}
+
+void session_watch_births(struct session *s)
+{
+	const struct target_births births = { thread_born, thread_ended, s };
+
+	target_tell_births(s->target, &births);
+}
+
 size_t session_drain(struct session *s, bool last)
 {
 	if (!s->placed)
@@ -249,6 +272,7 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 /* Without the target, which stays the caller's. */
 static void close_without(struct session *s)
 {
+	target_tell_births(s->target, NULL);
 	s->target = NULL;
 	session_close(s);
 }

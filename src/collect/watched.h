@@ -64,6 +64,8 @@ struct session {
 /* session.c */
 struct err *session_refresh_modules(struct session *s);
 size_t session_drain(struct session *s, bool last);
+/* From here on the probe is told of threads that come and go. */
+void session_watch_births(struct session *s);
 uint32_t session_wire_rule(void *session, uint64_t pc);	/* a probe_rule_fn */
 struct probe_config session_probe_config(const struct session *s);
 

@@ -166,7 +166,8 @@ static void hand_over(void *ctx, const struct probe_event *e)
 		keep_lease(g->a, g->t);
 	if (e->kind == WIRE_THREAD) {
 		g->a->tids[e->slot] = (uint32_t)e->addr;
-		agent_ask_bounds(g->a, e->slot, e->sp);
+		if (e->flags & WIRE_F_NO_BOUNDS)
+			agent_ask_bounds(g->a, e->slot, e->sp);
 	}
 	if (e->kind == WIRE_ALLOC) {
 		bool walked = e->flags & WIRE_F_WALKED;
@@ -288,7 +289,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 static bool read_stats(struct agent *a, struct target *t)
 {
 	const struct wire_slot *s = read_slots(a, t);
-	struct probe_stats st = { 0 };
+	struct probe_stats st = { .dropped = a->stats.dropped, .lost = a->stats.lost, .gap = a->stats.gap };
 	struct wire_ctl ctl;
 
 	if (!s)
@@ -303,10 +304,7 @@ static bool read_stats(struct agent *a, struct target *t)
 			continue;
 		st.threads++;
 		st.recorded += s[i].recorded;
-		st.dropped += s[i].dropped;
-		st.lost += s[i].lost;
 		st.nested += s[i].nested;
-		st.gap += s[i].gap;
 		st.cycles += s[i].cycles;
 		st.waited += s[i].waited;
 	}
@@ -319,11 +317,36 @@ static bool read_stats(struct agent *a, struct target *t)
 	return true;
 }
 
+/* What the rings count: where they are shared, also after the target's end. */
+static void read_missed(struct agent *a, struct target *t)
+{
+	struct wire_ring head;
+	uint64_t dropped = 0, lost = 0, gap = 0;
+
+	if (!a->shared && !a->rings)
+		return;
+	if (a->rings_used < a->nrings)
+		find_rings_used(a, t);
+	for (uint32_t i = 0; i < a->rings_used; i++) {
+		if (a->shared)
+			memcpy(&head, a->shared + i * a->ring_stride, sizeof(head));
+		else if (target_read_some(t, a->rings + i * a->ring_stride, &head, sizeof(head)) != sizeof(head))
+			return;
+		dropped += head.dropped;
+		lost += head.lost;
+		gap += head.gap;
+	}
+	a->stats.dropped = dropped;
+	a->stats.lost = lost;
+	a->stats.gap = gap;
+}
+
 static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
 {
 	struct agent *a = agent_of(p);
 
 	read_stats(a, t);	/* else what was last seen */
+	read_missed(a, t);
 	*ret = a->stats;
 	ret->walked = a->walked;
 	ret->copied = a->copied;
@@ -348,6 +371,7 @@ static void destroy(struct probe *p)
 	free(a->named_found);
 	free(a->copy);
 	free(a->taught);
+	free(a->born);
 	free(a->texts);
 	free(a->sites);
 	free(a->islands);
@@ -372,6 +396,8 @@ static const struct probe_ops agent_ops = {
 	.teach = agent_teach,
 	.resync = agent_resync,
 	.present = agent_present,
+	.born = agent_born,
+	.ended = agent_ended,
 	.reteach = agent_reteach,
 	.update = agent_update,
 	.extend = agent_extend,

@@ -85,6 +85,15 @@ static void note_module(const struct text *x, uint64_t addr, struct wire_hook *c
 	call->above = (uint32_t)(hi - addr < UINT32_MAX ? hi - addr : UINT32_MAX);
 }
 
+/* glibc exports where it keeps the break that its brk and sbrk have set; musl's brk does nothing. */
+static void note_break(struct agent *a, const struct text *x, const struct entry *e)
+{
+	uint64_t vaddr = e->args.range == WIRE_RANGE_BRK ? elf_file_find_symbol(x->file, "__curbrk") : 0;
+
+	if (vaddr)
+		a->break_at = x->bias + vaddr;
+}
+
 /* Plan its hook, or note why there can't be one. */
 static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
 		     const struct entry *e, bool named)
@@ -99,8 +108,10 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 	struct site *s = &a->sites[a->nsites++];
 	*s = (struct site){ .hook = a->probe.nhooks - 1, .text = text, .entry = e, .named = named,
 			    .addr = h->addr, .size = f->size, .call = { .kind = e->kind, .args = e->args } };
-	if (e->kind == WIRE_HOOK_RANGE)
+	if (e->kind == WIRE_HOOK_RANGE) {
 		note_module(x, h->addr, &s->call);
+		note_break(a, x, e);
+	}
 	if (len < HOOK_PATCH) {
 		refuse(a, s, "its code isn't in the file");
 		return;

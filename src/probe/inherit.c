@@ -72,6 +72,7 @@ static struct agent *copy_agent(const struct agent *of, const struct probe_confi
 	}
 	a->state = of->state;
 	a->rings = of->rings;
+	a->break_at = of->break_at;
 	/* what its island says of them */
 	a->nrings = of->nrings;
 	a->ring_bytes = of->ring_bytes;

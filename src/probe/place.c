@@ -179,7 +179,7 @@ static uint64_t rings_and_tags(const struct agent *a)
  */
 static struct err *choose_sizes(struct agent *a, struct target *t)
 {
-	uint64_t addresses, memory, fixed = WIRE_STATE_BYTES + page_up(sizeof(struct wire_rules));
+	uint64_t addresses, memory, fixed = WIRE_STATE_BYTES + WIRE_RULES_BYTES + page_up(sizeof(struct wire_births));
 
 	target_room(t, &addresses, &memory);
 	a->nrings = NRINGS;
@@ -275,7 +275,7 @@ static struct err *map_memfd(struct agent *a, struct target *t)
 struct err *agent_map_rings(struct agent *a, struct target *t)
 {
 	uint64_t rings = rings_and_tags(a);
-	a->rings_bytes = rings + page_up(sizeof(struct wire_rules));
+	a->rings_bytes = rings + WIRE_RULES_BYTES + page_up(sizeof(struct wire_births));
 	struct err *err = NULL;
 	if (!a->config.no_memfd) {
 		err = map_memfd(a, t);
@@ -482,6 +482,7 @@ struct err *agent_write_control(struct agent *a, struct target *t)
 	ctl.main_stack_lo = a->main_lo;
 	ctl.main_stack_hi = a->main_hi;
 	ctl.seed = words[0];
+	ctl.break_at = a->break_at;
 	agent_know_threads(a, t, &ctl);
 	err = agent_preset_bounds(a, t, &ctl.slots_used);
 	if (err)
@@ -628,6 +629,8 @@ struct err *agent_place(struct probe *p, struct target *t)
 	a->rules = NULL;
 	free(a->taught);
 	a->taught = NULL;
+	free(a->born);
+	a->born = NULL;
 	free(a->copy);
 	a->copy = NULL;
 	for (size_t i = 0; i < a->nsites; i++)

@@ -89,6 +89,7 @@ struct agent {
 		uint32_t rule;
 	} *taught;			/* what each of its words was set to: ours, whatever the target
 					 * has done to its table; NULL: none yet */
+	struct wire_birth *born;	/* wire_births as we have written it; NULL: nothing yet */
 	uint32_t next_victim;		/* way of a full line that is overwritten next */
 	uint32_t next_forget;		/* part of the table that is set right next */
 
@@ -111,6 +112,7 @@ struct agent {
 	size_t nasked, asked_cap;
 	uint64_t asked_ns;		/* when they were last looked up */
 	uint64_t main_lo, main_hi;	/* as the target has them */
+	uint64_t break_at;		/* see wire_ctl */
 
 	uint8_t *table;			/* the slots as last read */
 	uint32_t tids[WIRE_SLOTS];	/* the slots' threads, as events have told; WIRE_TID_NONE */
@@ -192,6 +194,10 @@ struct err *agent_preset_bounds(struct agent *a, struct target *t, uint32_t *ret
 /* Fill in what the control block says of threads; target stopped, `may_syscall` is set. */
 void agent_know_threads(struct agent *a, struct target *t, struct wire_ctl *ctl);
 void agent_present(struct probe *p, struct target *t, const uint32_t *tids, size_t n);
+
+/* births.c */
+void agent_born(struct probe *p, struct target *t, const struct target_thread *thread);
+void agent_ended(struct probe *p, const struct target_thread *thread);
 
 /* teach.c */
 size_t agent_teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx);

@@ -20,6 +20,7 @@ struct err;
 struct modules;
 struct named_list;
 struct target;
+struct target_thread;
 
 struct probe_config {
 	uint64_t rate;		/* mean bytes between samples; 0, 1: every call */
@@ -119,6 +120,10 @@ struct probe_ops {
 	/* These threads there are (ids in the target's PID namespace, ascending); `stats` was called before the
 	 * list was made. */
 	void (*present)(struct probe *p, struct target *t, const uint32_t *tids, size_t n);
+	/* A thread of a target that runs, about to execute its first instruction; only where threads are traced
+	 * from their birth on. And one of them that is no more; its registers are those of its birth. */
+	void (*born)(struct probe *p, struct target *t, const struct target_thread *thread);
+	void (*ended)(struct probe *p, const struct target_thread *thread);
 	/* The modules have changed: take back what isn't so any more. */
 	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*

@@ -267,6 +267,9 @@ struct err *target_seize_error(pid_t pid, pid_t tid, int errnum)
 	if (proc_status(pid, tid, &status) && status.tracer && status.tracer != getpid())
 		return traced_already(pid, status.tracer);
 	struct err *err = check(pid, false);
+	/* what its memory's file didn't tell: a filter may know ptrace(2) alone */
+	if (!err && errnum == EPERM && proc_status(pid, 0, &status))
+		err = missing_right(pid, &status);
 	if (err)
 		return err;
 	return err_errno(errnum, "process %d: the kernel refuses to trace it", pid);

@@ -223,7 +223,7 @@ static enum target_event handle_report(struct target *t, pid_t tid, int status)
 	switch (kind) {
 	case STOP_DEAD:
 		if (tid != t->pid) {
-			target_drop_thread(t, tid);
+			target_thread_ended(t, tid);
 			return TARGET_NOTHING;
 		}
 		target_set_exited(t, status);
@@ -336,7 +336,7 @@ static enum target_event poll_launched(struct target *t)
 					target_set_exited(t, -1);
 					return TARGET_EXITED;
 				}
-				target_drop_thread(t, tid);
+				target_thread_ended(t, tid);
 				again = true;
 				break;
 			}

@@ -8,6 +8,7 @@
  * Every wait(2) elsewhere is for one thread; this one alone looks at all, without taking the report.
  */
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
@@ -111,9 +112,42 @@ static bool take_stranger(struct target_family *f, pid_t tid, int *ret_status)
 
 /* ---- births ---- */
 
+void target_tell_births(struct target *t, const struct target_births *births)
+{
+	t->tell = births ? *births : (struct target_births){ 0 };
+}
+
+void target_thread_ended(struct target *t, pid_t tid)
+{
+	const struct thread *th = target_thread(t, tid);
+	struct target_thread birth = th ? th->birth : (struct target_thread){ 0 };
+
+	target_drop_thread(t, tid);
+	if (birth.tid && t->tell.ended)
+		t->tell.ended(t->tell.ctx, &birth);
+}
+
+/* It hasn't executed anything yet. */
+static void tell_birth(struct target *t, struct thread *th)
+{
+	struct cpu_regs regs;
+	struct err *err = cpu_regs_get(th->tid, &regs);
+
+	if (err) {	/* killed meanwhile */
+		err_free(err);
+		return;
+	}
+	th->birth = (struct target_thread){
+		.tid = th->tid, .pc = cpu_pc(&regs), .sp = cpu_sp(&regs), .tp = cpu_tp(&regs),
+	};
+	t->tell.born(t->tell.ctx, &th->birth);
+}
+
 void target_greet(struct target *t, struct thread *th)
 {
 	th->fresh = false;
+	if (t->tell.born && th->tid != t->pid)
+		tell_birth(t, th);
 	ptrace(PTRACE_SETOPTIONS, th->tid, 0, target_options(t, th->tid));
 }
 
@@ -153,12 +187,19 @@ static void add_thread(struct target *t, pid_t tid)
 	ptrace(th->group_stop ? PTRACE_LISTEN : PTRACE_CONT, tid, 0, 0L);
 }
 
-static void add_child(struct target_family *f, struct target *parent, pid_t pid, bool shares)
+static struct target *add_child(struct target_family *f, struct target *parent, pid_t pid, bool shares)
 {
 	struct target *t = target_new_child(parent, pid, shares);
 
 	target_family_join(f, t);
 	take_stranger(f, pid, &t->first_status);
+	return t;
+}
+
+/* clone(2) knows CLONE_VFORK without CLONE_VM: the parent waits, but the child has a copy. In doubt it has not. */
+static bool share_memory(pid_t tid, pid_t child)
+{
+	return syscall(SYS_kcmp, tid, child, KCMP_VM, 0L, 0L) <= 0;
 }
 
 void target_forked(struct target *t, pid_t tid, int event)
@@ -172,7 +213,8 @@ void target_forked(struct target *t, pid_t tid, int event)
 		add_thread(t, (pid_t)child);
 		count_birth(t, tid);
 	} else if (!owner_of(t->family, (pid_t)child)) {
-		add_child(t->family, t, (pid_t)child, event == PTRACE_EVENT_VFORK);
+		bool vforked = event == PTRACE_EVENT_VFORK;
+		add_child(t->family, t, (pid_t)child, vforked && share_memory(tid, (pid_t)child))->vforked = vforked;
 	}
 }
 
@@ -267,7 +309,7 @@ void target_let_sharers_run(struct target_family *f)
 		struct target *t = f->targets[i];
 		int status = t->first_status;
 
-		if (!t->shares || !t->born)
+		if (!t->vforked || !t->born)
 			continue;
 		if (!status && waitpid(t->pid, &status, __WALL | WNOHANG) != t->pid)
 			continue;

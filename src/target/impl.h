@@ -28,6 +28,7 @@ struct thread {
 	bool watched;		/* stays traced while the target runs: exec and exit events */
 	bool group_stop;	/* stopped by SIGSTOP and the like, not only by us */
 	bool fresh;		/* traced from its birth on, its first stop not yet seen */
+	struct target_thread birth;	/* as told then; tid 0: it wasn't */
 };
 
 /* What maps.c keeps from one reading to the next. */
@@ -52,8 +53,10 @@ struct target {
 	bool many_threads;	/* more than it would be cheap to be told of: new ones aren't traced */
 	unsigned births;	/* threads since */
 	double births_since;
+	struct target_births tell;	/* of threads; born NULL: nobody */
 	pid_t parent;		/* who forked it; 0: launched or attached to */
 	bool born;		/* a child whose first stop is to come */
+	bool vforked;		/* who made it waits until it has executed something, or ended */
 	bool shares;		/* made by vfork: has its parent's memory until it executes something */
 	int first_status;	/* its first stop, if that came before its parent's word; else 0 */
 	pid_t reported;		/* the thread target_poll shall look at */
@@ -148,9 +151,11 @@ void target_set_exited(struct target *t, int status);
 void target_forked(struct target *t, pid_t tid, int event);
 /* A thread that is traced from its birth on has come to its first stop, taken already. */
 void target_greet(struct target *t, struct thread *th);
+/* It is no more: dropped, and told. */
+void target_thread_ended(struct target *t, pid_t tid);
 /* tid is traced by us from its birth on, though nobody told us yet: it is watched from now on. */
 bool target_adopt_thread(struct target *t, pid_t tid);
-/* Children that share their parents' memory go on, since those can't be stopped before. */
+/* Children that their parents wait for go on, since those can't be stopped before. */
 void target_let_sharers_run(struct target_family *f);
 void target_family_leave(struct target *t);
 

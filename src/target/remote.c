@@ -342,7 +342,7 @@ static struct err *next_stop(struct call *c, bool *ret_syscall)
 		if (c->t->launched && c->tid == c->t->pid)
 			target_set_exited(c->t, status);
 		else
-			target_drop_thread(c->t, c->tid);
+			target_thread_ended(c->t, c->tid);
 		return target_gone(c->t);
 	default:
 		return NULL;
@@ -496,7 +496,7 @@ static bool to_event_stop(struct target *t, pid_t tid)
 		if (t->launched && tid == t->pid)
 			target_set_exited(t, status);
 		else
-			target_drop_thread(t, tid);
+			target_thread_ended(t, tid);
 		return false;
 	case STOP_EXIT:
 		if (th->watched && t->launched)

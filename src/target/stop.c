@@ -314,7 +314,7 @@ static struct err *wait_all(struct target *t, double deadline)
 			continue;
 		}
 		if (result == WAIT_DEAD) {
-			target_drop_thread(t, tid);
+			target_thread_ended(t, tid);
 			i = 0;	/* the list may have changed in other ways, too */
 			continue;
 		}

@@ -163,6 +163,18 @@ struct target_thread {
 	pid_t tid;
 	uint64_t pc, sp, tp;	/* program counter, stack pointer, thread pointer (fs base) */
 };
+/*
+ * Threads that are traced from their birth on (of a launched program that is followed): `born` is called before one
+ * executes its first instruction, `ended` with the same words once it is no more. From within any call here
+ * that waits for the target. NULL: nobody is told.
+ */
+struct target_births {
+	void (*born)(void *ctx, const struct target_thread *thread);
+	void (*ended)(void *ctx, const struct target_thread *thread);
+	void *ctx;
+};
+void target_tell_births(struct target *t, const struct target_births *births);
+
 /* All threads, array owned by the target and valid until it is resumed. */
 const struct target_thread *target_threads(struct target *t, size_t *ret_n);
 

@@ -9,8 +9,8 @@
  *          child reads zeroes: not active, no tag matches, no slot is claimed.
  *   rings  memfd, shared with heaptop (or private memory read with process_vm_readv where
  *          memfd_create is forbidden): rings, each a wire_ring + data; behind them the tags that
- *          the filter had no room for (wire_tags), and, if shared, wire_rules. Pages nobody has
- *          written to take no memory.
+ *          the filter had no room for (wire_tags), and, if shared, wire_rules and wire_births. Pages
+ *          nobody has written to take no memory.
  *   island one or more, executable, within +-2 GiB of the modules they serve: a copy of the
  *          agent's code, the hooks' thunks, the relocated instructions, and the addresses of
  *          state and rings (struct wire_island), since after a fork ctl can't be trusted.
@@ -74,7 +74,8 @@ struct wire_ctl {
 				 * 0: not known. See wire_slot */
 	uint32_t pad;
 	uint64_t main_tp;	/* thread pointer of the first thread, 0: not known */
-	uint64_t pad1[2];
+	uint64_t break_at;	/* where the libc keeps the program's break, so that nobody has to ask; 0: not known */
+	uint64_t pad1;
 	/* counters, written by the agent: a cache line of their own */
 	uint64_t no_slot;	/* calls not looked at: no slot within reach of the home */
 	uint64_t filter_full;	/* tags that found no room anywhere */
@@ -99,7 +100,7 @@ struct wire_ctl {
  *            settled as after a claim. 0 says to a signal handler that comes between: settle it.
  *   taken    by a thread with another one that, claiming a slot, meets this on its way, and whose owner has
  *            ended: the kernel knows no such thread any more, or, where it may not be asked, heaptop says so
- *            in `gone`. CAS of tid to WIRE_TID_TAKEN, wiped, then tp, then settled. A thread whose own thread
+ *            in `gone` or in wire_births. CAS of tid to WIRE_TID_TAKEN, wiped, then tp, then settled. A thread whose own thread
  *            pointer's slot is taken away meanwhile loses the CAS, or sees the other tp, and looks further.
  * The owner before can't be at work in it in either case: it is no more. Nobody needs to stop anybody.
  */
@@ -120,24 +121,19 @@ struct wire_slot {
 
 	uint64_t cycles;	/* TSC ticks spent recording (waiting for room not counted) */
 	uint64_t waited;	/* TSC ticks spent waiting for room */
-	uint64_t recorded;	/* allocations and frees committed */
-	uint64_t dropped;	/* allocations lost to a full ring */
+	uint64_t recorded;	/* allocations and frees committed; what isn't is counted in wire_ring */
 	uint64_t nested;	/* calls passed through because they came from inside a hook */
-	uint64_t gap;		/* samples and frees not recorded: lease over */
-	uint32_t lost;		/* frees lost to a full ring: blocks that look live until their
-				 * address is used again */
 	uint32_t ring;		/* its ring: wire_ring_of(the number of slots before it) */
 	uint32_t owners;	/* threads it has had before this one */
 	uint32_t gone;		/* by heaptop: the thread with this id has ended */
+	uint32_t stack_tid;	/* whose the bounds of the stack are: if it isn't tid, an owner's before */
 
 	uint64_t stack_lo;	/* the thread's own stack as heaptop saw it; hi 0: not yet known. */
 	uint64_t stack_hi;	/* [sp, hi) is readable whenever lo <= sp < hi: hi is tp, which both
 				 * glibc and musl place on top of the stack it belongs to */
-	uint32_t stack_tid;	/* whose: if it isn't tid, the bounds are those of an owner before */
-	uint32_t pad0;
-	uint64_t pad[13];
+	uint64_t pad[16];
 };
-_Static_assert(sizeof(struct wire_slot) == 256, "four cache lines, the last two of which only walks need");
+_Static_assert(sizeof(struct wire_slot) == 256, "entry-*.S multiplies by it");
 
 #define WIRE_TID_NONE 0xffffffffu	/* nothing tells which thread it is: nobody else gets the slot */
 #define WIRE_TID_TAKEN 0xfffffffeu	/* changes hands just now */
@@ -292,6 +288,28 @@ static inline uint16_t wire_rule_offset(uint32_t rule)
 	return (uint16_t)(rule >> 11);
 }
 
+/* Where what follows the rules lies, bytes from their beginning. */
+#define WIRE_RULES_BYTES ((sizeof(struct wire_rules) + 4095) & ~4095ull)
+
+/*
+ * What heaptop saw of threads that it traces from their birth on (a launched program's): so the agent
+ * needn't ask the kernel, which a seccomp filter might punish. Found by the thread pointer as slots are, an entry
+ * each. heaptop alone writes, a thread's entry before the thread has run its first instruction: it can
+ * change under a thread's eyes only if that is no more. tid last when an entry is filled in, and 0 first when it
+ * passes on to another one; an entry never becomes empty again.
+ */
+struct wire_birth {
+	uint64_t tp;		/* 0: empty, and nothing comes behind it */
+	uint64_t stack_lo;	/* [sp, tp) is readable for lo <= sp < tp; 0: not known */
+	uint32_t tid;		/* in heaptop's PID namespace, which is the target's, or there is no entry */
+	uint32_t ended;		/* 1: it is no more */
+	uint64_t pad;
+};
+
+struct wire_births {
+	struct wire_birth of[WIRE_SLOTS];
+};
+
 /*
  * A thread's last complete walk, outermost frame first, so that the part of a stack that stays
  * is found at the same place. The thread's own; heaptop doesn't look.
@@ -437,9 +455,16 @@ static inline uint32_t wire_ring_of(uint32_t slots_before, uint32_t nrings)
 	return slots_before < own ? slots_before : own + (slots_before - own) % (nrings - own);
 }
 
+/*
+ * What couldn't be recorded is counted here and not in the slots: it can be read when the target has gone. Where
+ * the ring is a thread's own, that thread counts.
+ */
 struct wire_ring {
 	uint64_t head;
-	uint64_t pad0[7];
+	uint64_t dropped;	/* allocations that found no room */
+	uint64_t lost;		/* frees that found none: blocks that look live until their address is used again */
+	uint64_t gap;		/* samples and frees after the lease was over */
+	uint64_t pad0[4];
 	uint64_t tail;
 	uint64_t pad1[7];
 	/* ring_bytes of data follow */
@@ -504,7 +529,7 @@ struct wire_range {
 struct wire_thread {
 	struct wire_head h;	/* in place of an address: the thread's id in the target's PID namespace */
 	char name[16];		/* as the kernel had it then, not always ended by a 0; "": not known */
-	uint64_t sp;		/* an address on its stack: heaptop, please look where that ends */
+	uint64_t sp;		/* an address on its stack; WIRE_F_NO_BOUNDS: heaptop, please look where that ends */
 };
 
 static inline unsigned wire_kind(uint64_t word)

@@ -148,7 +148,7 @@ static void step(struct run *run)
 static void run_agent(const uint8_t *data, size_t len)
 {
 	const struct ring_reader_config config = { RINGS, BYTES, NONCE };
-	size_t rings = RINGS * STRIDE, bytes = rings + sizeof(struct wire_rules);
+	size_t rings = RINGS * STRIDE, bytes = rings + WIRE_RULES_BYTES + sizeof(struct wire_births);
 	struct agent *a = agent_of(probe_agent_create(&(struct probe_config){ .rate = 1 }));
 	struct run run = { .in = { data, data + len }, .a = a, .t = target_new(getpid()) };
 	bool shared = fuzz_take(&run.in, 1) & 1;

@@ -14,6 +14,8 @@
 #include "probe/hook.h"
 #include "probe/ring.h"
 
+#define RULES_BYTES (WIRE_RULES_BYTES + sizeof(struct wire_births))
+
 extern const uint8_t agent_blob[], agent_blob_end[];
 
 /* ---- made-up allocators, in assembly so that their first bytes are ours to know ---- */
@@ -118,11 +120,14 @@ void set_bounds(uint64_t lo, uint64_t hi)
 	my_slot()->stack_tid = my_slot()->tid;
 }
 
+struct wire_ring *ring_number(unsigned i)
+{
+	return (struct wire_ring *)(rings + i * ((struct wire_island *)island)->ring_stride);
+}
+
 struct wire_ring *my_ring(void)
 {
-	uint64_t stride = ((struct wire_island *)island)->ring_stride;
-
-	return (struct wire_ring *)(rings + (my_slot()->ring & (NRINGS - 1)) * stride);
+	return ring_number(my_slot()->ring & (NRINGS - 1));
 }
 
 const struct wire_walk *slots_walk(void)
@@ -140,7 +145,7 @@ int placed_setup(void **unused)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	state = mmap(NULL, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	rings = mmap(NULL, NRINGS * stride, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	rules = mmap(NULL, sizeof(*rules), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	rules = mmap(NULL, RULES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	tags = mmap(NULL, sizeof(*tags), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(madvise(state, WIRE_STATE_BYTES, MADV_WIPEONFORK), 0);
 	memcpy(island, agent_blob, blob);
@@ -188,7 +193,7 @@ int placed_teardown(void **unused)
 	(void)unused;
 	munmap(island, 65536);
 	munmap(state, WIRE_STATE_BYTES);
-	munmap(rules, sizeof(*rules));
+	munmap(rules, RULES_BYTES);
 	munmap(tags, sizeof(*tags));
 	munmap(rings, NRINGS * (sizeof(struct wire_ring) + RING_BYTES));
 	return 0;

@@ -55,6 +55,7 @@ int placed_teardown(void **unused);
 
 struct wire_slot *slots(void);
 struct wire_slot *my_slot(void);		/* of the calling thread, NULL if it has none */
+struct wire_ring *ring_number(unsigned i);
 struct wire_ring *my_ring(void);
 /* Tell the bounds of the calling thread's stack, as heaptop does. */
 void set_bounds(uint64_t lo, uint64_t hi);

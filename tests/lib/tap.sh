@@ -101,9 +101,12 @@ run() {
 }
 
 # start FILE COMMAND...: in the background, output to FILE; pid in $started, ended with the test.
+# The shell that becomes the command opens FILE, sooner or later: until then what an earlier one has written
+# would still be found there. So it is emptied first, here and wherever a file is waited for that was used before.
 start() {
   local file=$1
   shift
+  : >"$file"
   "$@" >"$file" 2>&1 </dev/null &
   started=$!
   tap_pids+=("$started")

@@ -52,6 +52,7 @@ victim() {
 }
 # attached [PREFIX...]: heaptop to $pid, the work, and their ends
 attached() {
+  : >"$tmp/out"
   timeout -k 5 60 "$@" "$HEAPTOP" -e -b -d 0.2 -p "$pid" >"$tmp/out" 2>"$tmp/err" </dev/null &
   watcher=$!
   tap_pids+=("$watcher")
@@ -108,6 +109,7 @@ build huge gcc huge.s
 build huge-static gcc -static huge.s
 rm -f huge.s
 kinds=(glibc glibc-lazy glibc-static glibc-static-pie prelinked musl musl-static musl-static-pie huge huge-static)
+# with glibc and musl those are compared that are stripped, below
 quick && kinds=(glibc glibc-static musl musl-static huge)
 for kind in "${kinds[@]}"; do
   [ -x "$kind" ] || continue

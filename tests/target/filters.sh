@@ -9,6 +9,7 @@ victim=$VICTIMS/victim_filter
 # begin WAY: the victim; it ends when descriptor 7 is closed.
 begin() {
   rm -f "$tmp/in"
+  : >"$tmp/said"
   mkfifo "$tmp/in"
   exec 7<>"$tmp/in"
   "$victim" "$1" <"$tmp/in" >"$tmp/said" 2>&1 7>&- &

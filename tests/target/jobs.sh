@@ -28,6 +28,7 @@ state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$pid/status"; }
 is_state() { [ "$(state)" = "$1" ]; }
 frame_there() { grep -q '^# time_s' "$tmp/frames"; }
 watch() {
+  : >"$tmp/frames"
   "$HEAPTOP" -e -b -d 0.1 -p "$pid" >"$tmp/frames" 2>"$tmp/err" &
   watcher=$!
   tap_pids+=("$watcher")

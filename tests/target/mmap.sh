@@ -3,8 +3,6 @@
 # every figure is what the program itself says. At any rate, as they aren't sampled.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 need_ptrace
-# in a launched program's first second, when a seccomp filter is likeliest to come, the agent asks the kernel nothing
-export VICTIM_WAIT=1200
 
 # Sums of the victim's lines "NAME live live_blocks bytes blocks", sorted.
 truth() {

@@ -45,6 +45,7 @@ work() {
 # gettid and the thread's name, once a thread, tell the agent whose events they are; process_vm_readv of itself and
 # sched_yield are its ways to copy a stack without a fault and to wait. Nobody else makes these here.
 traced() {
+  : >"$tmp/strace"
   strace -o "$tmp/$1.raw" -p "$pid" 2>"$tmp/strace" &
   local tracer=$!
   tap_pids+=("$tracer")
@@ -60,6 +61,7 @@ work
 traced without
 ok "it makes some" test "$(wc -l <"$tmp/without")" -gt 30
 for rate in -e '-r 16K'; do
+  : >"$tmp/frames"
   # shellcheck disable=SC2086 # an option is two words
   "$HEAPTOP" $rate -b -d 0.2 -p "$pid" >"$tmp/frames" 2>"$tmp/err" &
   watcher=$!

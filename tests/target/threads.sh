@@ -69,6 +69,7 @@ finish "$pid"
 is "attached to and left: the program ends with 0" "$status" 0
 finish "$watcher"
 
+: >"$tmp/frames"
 "$HEAPTOP" -q -e -b -d 0.2 --io=null -- "$churn" names <"$tmp/in" >"$tmp/frames" 2>"$tmp/err" &
 watcher=$!
 tap_pids+=("$watcher")
@@ -106,11 +107,13 @@ is "vfork in a thread: every call is counted" "$(counts "$tmp/out")" "100 4000 1
 # ---- thousands at once ----
 n=2000
 quick && n=500
+: >"$tmp/said"
 "$churn" many $n <"$tmp/in" >"$tmp/said" &
 pid=$!
 tap_pids+=("$pid")
 wait_for "$tmp/said" ready
 # the table of slots is full of them from the start; each has an event when it ends
+: >"$tmp/frames"
 "$HEAPTOP" -e -b -d 0.5 -p "$pid" >"$tmp/frames" 2>"$tmp/err" &
 watcher=$!
 tap_pids+=("$watcher")

@@ -274,7 +274,7 @@ static void test_difference_after_drop(void **unused)
 	uint64_t tail = r->tail;
 	r->tail -= RING_BYTES;		/* full */
 	framed_call(8, thunk[H_MALLOC]);
-	assert_int_equal(my_slot()->dropped, 1);
+	assert_int_equal(my_ring()->dropped, 1);
 	r->tail = tail;
 	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
 	assert_int_equal(a->keep, 0);
@@ -431,7 +431,7 @@ static void test_lease(void **unused)
 	h_malloc(10);
 	h_free(p);
 	expect_nothing();
-	assert_int_equal(my_slot()->gap, 2);
+	assert_int_equal(my_ring()->gap, 2);
 	assert_int_equal(ctl->active, 0);	/* nobody looks at the clock any more */
 	ctl->lease = ~0ull;
 	ctl->active = 1;
@@ -469,11 +469,11 @@ static void test_ring_full(void **unused)
 	ctl->max_stack = 1024;
 	for (unsigned i = 0; i < 2000; i++)
 		h_malloc(16);
-	assert_true(my_slot()->dropped > 1000);
-	assert_int_equal(my_slot()->recorded + my_slot()->dropped, 2100);
+	assert_true(my_ring()->dropped > 1000);
+	assert_int_equal(my_slot()->recorded + my_ring()->dropped, 2100);
 	for (unsigned i = 0; i < 100; i++)	/* frees have room of their own */
 		h_free(first[i]);
-	assert_int_equal(my_slot()->lost, 0);
+	assert_int_equal(my_ring()->lost, 0);
 	for (const struct probe_event *h; (h = next_event()); allocs++)
 		kept += h->kind == WIRE_FREE;
 	assert_int_equal(kept, 100);
@@ -513,7 +513,7 @@ static void test_wait(void **unused)
 	while (next_event())
 		n[0]++;
 	assert_int_equal(n[0], 3000);
-	assert_int_equal(my_slot()->dropped, 0);
+	assert_int_equal(my_ring()->dropped, 0);
 	/* With nobody there any more the wait ends when the lease does. */
 	ctl->lease = __rdtsc() + 100000000;
 	for (unsigned i = 0; i < 3000; i++)

@@ -203,20 +203,10 @@ static void race(void)
 	tell("site_race", RACERS * KEPT * 4 * P, RACERS * KEPT, RACERS * ROUNDS * 4 * P, RACERS * ROUNDS);
 }
 
-/* $VICTIM_WAIT: milliseconds before anything is done. */
-static void wait_first(void)
-{
-	const char *wait = getenv("VICTIM_WAIT");
-
-	if (wait)
-		usleep((useconds_t)atoi(wait) * 1000);
-}
-
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 
-	wait_first();
 	if (argc > 1 && !strcmp(argv[1], "race")) {
 		race();
 		return 0;
