@@ -18,6 +18,7 @@
 #include "elf/modules.h"
 #include "probe/entries.h"
 #include "probe/named.h"
+#include "probe/uprobe_place.h"
 #include "target/target.h"
 
 #define BODY_MAX (1u << 20)	/* bytes of a function that are looked at */
@@ -46,7 +47,7 @@ static void refuse(struct agent *a, struct site *s, const char *why)
 }
 
 /* NULL: the target's memory at the entry is what the file says. */
-static const char *differs(struct target *t, uint64_t addr, const uint8_t *code, size_t len)
+static const char *differs(struct target *t, uint64_t addr, const uint8_t *code, size_t len, bool by_uprobes)
 {
 	uint8_t now[HOOK_WINDOW];
 	uint64_t to;
@@ -60,7 +61,7 @@ static const char *differs(struct target *t, uint64_t addr, const uint8_t *code,
 		return NULL;
 	if (hook_is_jump(now, addr, &to)) {
 		/* A killed heaptop's; it is taken out before we place ours. */
-		if (agent_is_island(t, to) && !memcmp(now + HOOK_PATCH, code + HOOK_PATCH, len - HOOK_PATCH))
+		if (!by_uprobes && agent_is_island(t, to) && !memcmp(now + HOOK_PATCH, code + HOOK_PATCH, len - HOOK_PATCH))
 			return NULL;
 		return "somebody else has hooked it";
 	}
@@ -85,6 +86,15 @@ static void note_module(const struct text *x, uint64_t addr, struct wire_hook *c
 	call->above = (uint32_t)(hi - addr < UINT32_MAX ? hi - addr : UINT32_MAX);
 }
 
+/* A probe displaces nothing; the code at its place must be the file's all the same. */
+static void plan_uprobe(struct site *s, const uint8_t *code, size_t len)
+{
+	s->at = (uint32_t)uprobe_place(code, len, &s->call.args, &s->stepped);
+	s->plan.addr = s->addr;
+	s->plan.displaced = HOOK_WINDOW < len ? HOOK_WINDOW : (uint32_t)len;
+	memcpy(s->plan.code, code, s->plan.displaced);
+}
+
 /* Plan its hook, or note why there can't be one. */
 static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
 		     const struct entry *e, bool named)
@@ -105,10 +115,12 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 		refuse(a, s, "its code isn't in the file");
 		return;
 	}
-	if (!hook_plan(code, len, f->size, h->addr, &s->plan, h->reason))
+	if (a->by_uprobes)
+		plan_uprobe(s, code, len);
+	else if (!hook_plan(code, len, f->size, h->addr, &s->plan, h->reason))
 		return;
 	s->hookable = true;
-	const char *why = differs(t, h->addr, s->plan.code, s->plan.displaced);
+	const char *why = differs(t, h->addr, s->plan.code, s->plan.displaced, a->by_uprobes);
 	if (why)
 		refuse(a, s, why);
 }
@@ -123,6 +135,10 @@ static void find_sibling(struct agent *a, struct site *s)
 
 	if (s->call.kind != WIRE_HOOK_NEW || !s->hookable)
 		return;
+	if (a->by_uprobes) {
+		refuse(a, s, "it may throw past a probe at its return, which would end the program");
+		return;
+	}
 	uint64_t vaddr = elf_file_find_symbol(x->file, s->entry->sibling);
 	if (vaddr)
 		s->call.instead = x->bias + vaddr;
@@ -223,7 +239,7 @@ static void scan_text(struct agent *a, size_t text, size_t first)
 	for (size_t i = 0; i < n; i++) {
 		struct site *s = &a->sites[first + i];
 
-		if (!s->hookable)
+		if (!s->hookable || a->by_uprobes)
 			continue;
 		of[nw] = s;
 		w[nw++] = (struct hook_window){ .lo = s->addr, .hi = s->addr + s->plan.displaced };
