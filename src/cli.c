@@ -330,7 +330,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		cli->mmap = true;
 		return true;
 	case OPT_PROBE:
-		cli->uprobe = !strcmp(arg, "uprobe");
+		/* the last: as on a kernel without session uprobes */
+		cli->uprobe_multi = !strcmp(arg, "uprobe-multi");
+		cli->uprobe = cli->uprobe_multi || !strcmp(arg, "uprobe");
 		return cli->uprobe || !strcmp(arg, "agent") || fail("--probe: '%s' is neither agent nor uprobe", arg);
 	case OPT_OVERHEAD:
 		return parse_percent(arg, &cli->overhead);
@@ -480,6 +482,8 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		return fail("-T: a snapshot doesn't say which thread a block is of; give -T when it is made");
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
+	if (cli->uprobe && cli->mmap)
+		return fail("--mmap takes the agent: it doesn't go with --probe=uprobe");
 	if ((cli->sort == REPORT_DELTA_BYTES || cli->value == REPORT_DELTA_BYTES) && !cli->base)
 		return fail("the value delta needs something to compare with: --base=FILE");
 	if (cli->value == REPORT_DELTA_BYTES && cli->output)

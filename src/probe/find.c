@@ -24,6 +24,7 @@
 #define BODY_MAX (1u << 20)	/* bytes of a function that are looked at */
 #define CHUNK (1u << 20)	/* of text scanned at a time */
 #define FUNCTIONS_MAX 512	/* of a module that bear a name of the table */
+#define BREAKPOINT 0xcc		/* what the kernel puts where a uprobe is */
 #define NAMED_FUNCTIONS_MAX 16	/* that bear a name of the user's */
 
 static struct probe_hook *add_hook(struct agent *a, uint32_t module, uint64_t addr, const char *name)
@@ -47,7 +48,8 @@ static void refuse(struct agent *a, struct site *s, const char *why)
 }
 
 /* NULL: the target's memory at the entry is what the file says. */
-static const char *differs(struct target *t, uint64_t addr, const uint8_t *code, size_t len, bool by_uprobes)
+static const char *differs(struct target *t, uint64_t addr, const uint8_t *code, size_t len, bool by_uprobes,
+			   size_t at)
 {
 	uint8_t now[HOOK_WINDOW];
 	uint64_t to;
@@ -57,6 +59,9 @@ static const char *differs(struct target *t, uint64_t addr, const uint8_t *code,
 		err_free(err);
 		return "its code can't be read";
 	}
+	/* a uprobe there already, of a parent's or another heaptop's, is none of our business: the kernel has both */
+	if (by_uprobes && at < len && now[at] == BREAKPOINT)
+		now[at] = code[at];
 	if (!memcmp(now, code, len))
 		return NULL;
 	if (hook_is_jump(now, addr, &to)) {
@@ -120,7 +125,7 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 	else if (!hook_plan(code, len, f->size, h->addr, &s->plan, h->reason))
 		return;
 	s->hookable = true;
-	const char *why = differs(t, h->addr, s->plan.code, s->plan.displaced, a->by_uprobes);
+	const char *why = differs(t, h->addr, s->plan.code, s->plan.displaced, a->by_uprobes, s->at);
 	if (why)
 		refuse(a, s, why);
 }

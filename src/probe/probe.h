@@ -31,7 +31,7 @@ struct probe_config {
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
-	int uprobe_way;		/* enum uprobe_way: the best to be tried (tests) */
+	bool uprobe_multi;	/* uprobes: at entries and returns, also where session ones would do */
 };
 
 /* An allocator entry point, hooked or not. */

@@ -138,7 +138,7 @@ static struct err *prepare(struct probe *p, struct target *t, const struct modul
 		init.ns_dev = st.st_dev;
 		init.ns_ino = st.st_ino;
 	}
-	return uprobe_kernel_open(&init, u->a.config.uprobe_way, &u->kernel);
+	return uprobe_kernel_open(&init, u->a.config.uprobe_multi ? UPROBE_WAY_MULTI : UPROBE_WAY_SESSION, &u->kernel);
 }
 
 static struct err *place(struct probe *p, struct target *t)
