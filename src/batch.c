@@ -137,6 +137,8 @@ static void header(FILE *out, struct report *report, const struct process_list *
 		fprintf(out, "# exit_code: %d\n", i->exit_code);
 	fprintf(out, "# time_s: %.3f\n# mode: %s\n# rate: %" PRIu64 "\n", v->time,
 		i->rate <= 1 ? "exact" : "sampled", i->rate);
+	if (i->probe)
+		fprintf(out, "# probe: %s\n", i->probe);
 	if (i->thread)
 		fprintf(out, "# only_threads: %s\n", i->thread);
 	fprintf(out, "# since: %s\n", i->attached ? "attach" : "start");

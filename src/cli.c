@@ -18,7 +18,7 @@
 enum {
 	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
 	OPT_BASE, OPT_NAME, OPT_NO_FOLLOW, OPT_PROCESS,
-	OPT_MMAP,
+	OPT_MMAP, OPT_PROBE,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
 	OPT_DOCTOR,
 };
@@ -40,6 +40,7 @@ static const struct opt {
 	  "mean bytes between samples, or auto (default)" },
 	{ { "exact", no_argument, NULL, 'e' }, NULL, "record every call" },
 	{ { "mmap", no_argument, NULL, OPT_MMAP }, NULL, "count the program's own anonymous mappings, too" },
+	{ { "probe", required_argument, NULL, OPT_PROBE }, "HOW", "agent (default), or uprobe: nothing is put into the program" },
 	{ { "overhead", required_argument, NULL, OPT_OVERHEAD }, "PCT",
 	  "what auto may cost the program (default 1%)" },
 	{ { "duration", required_argument, NULL, 'D' }, "TIME", "stop after 30s, 5m, …" },
@@ -328,6 +329,11 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	case OPT_MMAP:
 		cli->mmap = true;
 		return true;
+	case OPT_PROBE:
+		/* the last: as on a kernel without session uprobes */
+		cli->uprobe_multi = !strcmp(arg, "uprobe-multi");
+		cli->uprobe = cli->uprobe_multi || !strcmp(arg, "uprobe");
+		return cli->uprobe || !strcmp(arg, "agent") || fail("--probe: '%s' is neither agent nor uprobe", arg);
 	case OPT_OVERHEAD:
 		return parse_percent(arg, &cli->overhead);
 	case 'D':
@@ -476,6 +482,8 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		return fail("-T: a snapshot doesn't say which thread a block is of; give -T when it is made");
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
+	if (cli->uprobe && cli->mmap)
+		return fail("--mmap takes the agent: it doesn't go with --probe=uprobe");
 	if ((cli->sort == REPORT_DELTA_BYTES || cli->value == REPORT_DELTA_BYTES) && !cli->base)
 		return fail("the value delta needs something to compare with: --base=FILE");
 	if (cli->value == REPORT_DELTA_BYTES && cli->output)

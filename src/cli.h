@@ -48,6 +48,7 @@ struct cli {
 	uint64_t rate;		/* -r */
 	bool auto_rate, exact;
 	bool mmap;
+	bool uprobe, uprobe_multi;	/* --probe=uprobe, uprobe-multi */
 	double overhead;	/* fraction */
 	double duration;	/* seconds, 0: until the end */
 	double delay;		/* seconds between frames */

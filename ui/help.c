@@ -85,6 +85,8 @@ void log_open(struct ui *ui)
 		size_t before = p->n;
 		if (info->attached)
 			pager_add(p, STYLE_TEXT, "  blocks allocated before heaptop attached are unknown");
+		if (info->probe)
+			pager_add(p, STYLE_TEXT, "  measured by %s: nothing is placed in the program", info->probe);
 		if (ui_sampled(ui) && info->rate <= 1)
 			pager_add(p, STYLE_TEXT, "  every call is recorded now, but there were samples only before: numbers are estimates");
 		else if (ui_sampled(ui))

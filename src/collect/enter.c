@@ -12,6 +12,7 @@
 #include "collect/prefill.h"
 #include "elf/modules.h"
 #include "probe/probe.h"
+#include "target/facts.h"
 #include "target/target.h"
 
 #define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
@@ -86,7 +87,7 @@ static struct err *place(struct session *s)
 	s->start = s->last_renew = monotonic_seconds();
 	if (s->child)
 		s->last_usage = s->start;
-	s->starting = s->control.on && !s->attached;
+	s->starting = s->control.on && !s->attached && !s->config.uprobe;
 	if (s->paused)
 		err = s->probe->ops->set_active(s->probe, s->target, false);
 	return err;
@@ -123,9 +124,19 @@ struct err *session_enter_launched(struct session *s, int *ret_exit)
 	return err;
 }
 
+/* Uprobes take nothing from the process, not even a moment. */
+static struct err *enter_observed(struct session *s, pid_t pid)
+{
+	struct err *err = target_observe(pid, &s->target);
+
+	return err ? err : session_enter_image(s);
+}
+
 struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 {
 	*ret_exit = 1;
+	if (s->config.uprobe)
+		return enter_observed(s, pid);
 	struct err *err = target_check(pid);
 	if (err)
 		return err;
@@ -180,6 +191,10 @@ struct err *session_enter_forked(struct session *s, const struct session *parent
 	*ret = false;
 	if (!parent->placed)
 		return NULL;
+	if (s->config.uprobe) {
+		*ret = true;
+		return session_enter_image(s);
+	}
 	struct err *err = probe_agent_inherit(parent->probe, s->target, &config, &probe);
 	if (err || !probe)
 		return err;

@@ -56,7 +56,8 @@ static struct err *see_through(struct session *s, struct err *gone)
 
 static struct err *take_out_and_release(struct session *s, char **ret_message)
 {
-	struct err *err = target_stop(s->target);
+	bool hold = !s->config.uprobe;
+	struct err *err = hold ? target_stop(s->target) : NULL;
 
 	if (err)
 		return err;
@@ -75,7 +76,9 @@ static struct err *take_out_and_release(struct session *s, char **ret_message)
 	}
 	s->placed = false;
 	s->detached = true;
-	*ret_message = xasprintf("detached from %d: hooks removed, its code is identical to its "
+	*ret_message = !hold ? xasprintf("detached from %d: probes removed, its code is identical to its files",
+					 (int)target_pid(s->target)) :
+		xasprintf("detached from %d: hooks removed, its code is identical to its "
 				 "files%s", (int)target_pid(s->target),
 				 left ? "; a thread was always inside, so some unused memory stays mapped"
 				 : "");

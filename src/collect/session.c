@@ -194,6 +194,7 @@ struct probe_config session_probe_config(const struct session *s)
 		 * rate a running process is never made to wait. */
 		.raise = s->control.on && s->attached,
 		.max_stack = s->config.max_stack,
+		.uprobe_multi = s->config.uprobe_multi,
 		.ns_per_tick = s->clock.ns_per_tick,
 		.named = s->config.named,
 	};
@@ -203,7 +204,7 @@ static struct probe *make_probe(const struct session *s)
 {
 	const struct probe_config config = session_probe_config(s);
 
-	return probe_agent_create(&config);
+	return s->config.uprobe ? probe_uprobe_create(&config) : probe_agent_create(&config);
 }
 
 static struct heap *new_heap(const struct session *s)
@@ -215,6 +216,14 @@ static struct heap *new_heap(const struct session *s)
 	return heap;
 }
 
+/* A uprobe costs what it costs, sampled or not, and what the kernel records can't wait for room: begun with samples. */
+static uint64_t first_rate(const struct collect_config *config)
+{
+	if (config->exact)
+		return 1;
+	return config->uprobe && config->auto_rate && config->rate <= 1 ? PROBE_UPROBE_RATE : config->rate;
+}
+
 /* `mods` becomes the session's, `target` may be NULL for now. */
 static struct session *create(const struct collect_config *config, const struct session_place *place,
 			      struct modules *mods, struct target *target)
@@ -223,8 +232,7 @@ static struct session *create(const struct collect_config *config, const struct 
 
 	s->config = *config;
 	s->target = target;
-	control_init(&s->control, config->budget, config->exact ? 1 : config->rate,
-		     config->auto_rate && !config->exact);
+	control_init(&s->control, config->budget, first_rate(config), config->auto_rate && !config->exact);
 	s->paused = config->paused;
 	s->miss_interval = MODULES_MISS_SECONDS;
 	s->mods = mods;
@@ -595,6 +603,7 @@ struct view *session_publish(struct session *s)
 		.pid = target_pid(s->target),
 		.command = (char *)target_command(s->target),
 		.state = view_state(s),
+		.probe = s->config.uprobe ? (char *)s->probe->ops->where(s->probe) : NULL,
 		.exit_code = s->ended ? target_exit_code(s->target) : -1,
 		.attached = s->attached,
 		.exact = s->config.exact,

@@ -297,6 +297,24 @@ bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint
 	return true;
 }
 
+bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret)
+{
+	for (size_t i = 0; i < file->nsegs; i++) {
+		const struct elf_segment *seg = &file->segs[i];
+
+		if (vaddr < seg->vaddr || vaddr - seg->vaddr >= seg->filesz)
+			continue;
+		*ret = seg->offset + (vaddr - seg->vaddr);
+		return true;
+	}
+	return false;
+}
+
+int elf_file_fd(const struct elf_file *file)
+{
+	return file->fd;
+}
+
 bool elf_file_fits(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t bias)
 {
 	for (size_t i = 0; i < file->nsegs; i++) {

@@ -29,6 +29,8 @@ struct elf_file *elf_file_ref(struct elf_file *file);
 void elf_file_unref(struct elf_file *file);	/* accepts NULL */
 
 const char *elf_file_path(const struct elf_file *file);
+/* The descriptor it was opened through; the file's. */
+int elf_file_fd(const struct elf_file *file);
 /* NT_GNU_BUILD_ID as lower-case hex, "" if there is none. */
 const char *elf_file_build_id(const struct elf_file *file);
 /* ELF e_machine, e_type (ET_DYN or ET_EXEC), e_entry (vaddr). */
@@ -42,6 +44,9 @@ uint64_t elf_file_entry(const struct elf_file *file);
  * caller's mapping itself.
  */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret);
+
+/* The other way round: file offset of the byte at vaddr; false if it isn't in the file. */
+bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret);
 
 /*
  * Bytes of the file image at vaddr (.bss part reads as zeroes): at most len, returns how many

@@ -33,6 +33,7 @@ void view_unref(struct view *view)
 	free(view->info.unhooked);
 	free(view->info.command);
 	free(view->info.thread);
+	free(view->info.probe);
 	if (view->store)
 		store_drop(view);
 	free(view->points);
@@ -51,6 +52,7 @@ void view_info_copy(struct view_info *dst, const struct view_info *src)
 	*dst = *src;
 	dst->command = copy_text(src->command);
 	dst->thread = src->thread ? xstrdup(src->thread) : NULL;
+	dst->probe = src->probe ? xstrdup(src->probe) : NULL;
 	dst->unhooked = NULL;
 	if (src->nunhooked)
 		dst->unhooked = xcalloc(src->nunhooked, sizeof(*dst->unhooked));

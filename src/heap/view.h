@@ -72,6 +72,7 @@ struct view_unhooked {
 struct view_info {
 	int pid;
 	char *command;		/* sanitised */
+	char *probe;		/* how it is measured: "BPF session uprobes"; NULL: not said */
 	char *thread;		/* only blocks of these threads are in the view (heap_choose_threads); NULL: all */
 	enum view_state state;
 	int exit_code;

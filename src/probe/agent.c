@@ -356,30 +356,47 @@ static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
 	}
 }
 
+void agent_init_finding(struct agent *a, const struct probe_config *config)
+{
+	a->config = *config;
+	a->entries = entries_create(config->mmap);
+}
+
+void agent_free_found(struct agent *a)
+{
+	for (size_t i = 0; i < a->ntexts; i++)
+		agent_free_text(&a->texts[i]);
+	entries_destroy(a->entries);
+	free(a->named_found);
+	free(a->texts);
+	free(a->sites);
+	free(a->looked);
+	free(a->probe.hooks);
+}
+
+static const char *where(struct probe *p)
+{
+	(void)p;
+	return "agent in the program";
+}
+
 static void destroy(struct probe *p)
 {
 	struct agent *a = agent_of(p);
 
-	for (size_t i = 0; i < a->ntexts; i++)
-		agent_free_text(&a->texts[i]);
 	for (size_t i = 0; i < a->nislands; i++)
 		free(a->islands[i].taken);
 	if (a->shared)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);
-	entries_destroy(a->entries);
-	free(a->named_found);
+	agent_free_found(a);
 	free(a->copy);
 	free(a->taught);
 	free(a->born);
-	free(a->texts);
-	free(a->sites);
 	free(a->islands);
-	free(a->looked);
 	free(a->asked);
 	free(a->table);
 	free(a->outside);
-	free(a->probe.hooks);
 	free(a);
 }
 
@@ -403,6 +420,7 @@ static const struct probe_ops agent_ops = {
 	.extend = agent_extend,
 	.remove = agent_remove,
 	.verify = agent_verify,
+	.where = where,
 	.destroy = destroy,
 };
 
@@ -411,8 +429,7 @@ struct probe *probe_agent_create(const struct probe_config *config)
 	struct agent *a = xcalloc(1, sizeof(*a));
 
 	a->probe.ops = &agent_ops;
-	a->config = *config;
-	a->entries = entries_create(config->mmap);
+	agent_init_finding(a, config);
 	a->ns_began = agent_clock_ns();
 	a->ticks_began = ticks_now();
 	memset(a->tids, 0xff, sizeof(a->tids));

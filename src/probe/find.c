@@ -18,11 +18,13 @@
 #include "elf/modules.h"
 #include "probe/entries.h"
 #include "probe/named.h"
+#include "probe/uprobe_place.h"
 #include "target/target.h"
 
 #define BODY_MAX (1u << 20)	/* bytes of a function that are looked at */
 #define CHUNK (1u << 20)	/* of text scanned at a time */
 #define FUNCTIONS_MAX 512	/* of a module that bear a name of the table */
+#define BREAKPOINT 0xcc		/* what the kernel puts where a uprobe is */
 #define NAMED_FUNCTIONS_MAX 16	/* that bear a name of the user's */
 
 static struct probe_hook *add_hook(struct agent *a, uint32_t module, uint64_t addr, const char *name)
@@ -46,7 +48,8 @@ static void refuse(struct agent *a, struct site *s, const char *why)
 }
 
 /* NULL: the target's memory at the entry is what the file says. */
-static const char *differs(struct target *t, uint64_t addr, const uint8_t *code, size_t len)
+static const char *differs(struct target *t, uint64_t addr, const uint8_t *code, size_t len, bool by_uprobes,
+			   size_t at)
 {
 	uint8_t now[HOOK_WINDOW];
 	uint64_t to;
@@ -56,11 +59,14 @@ static const char *differs(struct target *t, uint64_t addr, const uint8_t *code,
 		err_free(err);
 		return "its code can't be read";
 	}
+	/* a uprobe there already, of a parent's or another heaptop's, is none of our business: the kernel has both */
+	if (by_uprobes && at < len && now[at] == BREAKPOINT)
+		now[at] = code[at];
 	if (!memcmp(now, code, len))
 		return NULL;
 	if (hook_is_jump(now, addr, &to)) {
 		/* A killed heaptop's; it is taken out before we place ours. */
-		if (agent_is_island(t, to) && !memcmp(now + HOOK_PATCH, code + HOOK_PATCH, len - HOOK_PATCH))
+		if (!by_uprobes && agent_is_island(t, to) && !memcmp(now + HOOK_PATCH, code + HOOK_PATCH, len - HOOK_PATCH))
 			return NULL;
 		return "somebody else has hooked it";
 	}
@@ -94,6 +100,15 @@ static void note_break(struct agent *a, const struct text *x, const struct entry
 		a->break_at = x->bias + vaddr;
 }
 
+/* A probe displaces nothing; the code at its place must be the file's all the same. */
+static void plan_uprobe(struct site *s, const uint8_t *code, size_t len)
+{
+	s->at = (uint32_t)uprobe_place(code, len, &s->call.args, &s->stepped);
+	s->plan.addr = s->addr;
+	s->plan.displaced = HOOK_WINDOW < len ? HOOK_WINDOW : (uint32_t)len;
+	memcpy(s->plan.code, code, s->plan.displaced);
+}
+
 /* Plan its hook, or note why there can't be one. */
 static void consider(struct agent *a, struct target *t, size_t text, const struct elf_func *f,
 		     const struct entry *e, bool named)
@@ -116,10 +131,12 @@ static void consider(struct agent *a, struct target *t, size_t text, const struc
 		refuse(a, s, "its code isn't in the file");
 		return;
 	}
-	if (!hook_plan(code, len, f->size, h->addr, &s->plan, h->reason))
+	if (a->by_uprobes)
+		plan_uprobe(s, code, len);
+	else if (!hook_plan(code, len, f->size, h->addr, &s->plan, h->reason))
 		return;
 	s->hookable = true;
-	const char *why = differs(t, h->addr, s->plan.code, s->plan.displaced);
+	const char *why = differs(t, h->addr, s->plan.code, s->plan.displaced, a->by_uprobes, s->at);
 	if (why)
 		refuse(a, s, why);
 }
@@ -134,6 +151,10 @@ static void find_sibling(struct agent *a, struct site *s)
 
 	if (s->call.kind != WIRE_HOOK_NEW || !s->hookable)
 		return;
+	if (a->by_uprobes) {
+		refuse(a, s, "it may throw past a probe at its return, which would end the program");
+		return;
+	}
 	uint64_t vaddr = elf_file_find_symbol(x->file, s->entry->sibling);
 	if (vaddr)
 		s->call.instead = x->bias + vaddr;
@@ -234,7 +255,7 @@ static void scan_text(struct agent *a, size_t text, size_t first)
 	for (size_t i = 0; i < n; i++) {
 		struct site *s = &a->sites[first + i];
 
-		if (!s->hookable)
+		if (!s->hookable || a->by_uprobes)
 			continue;
 		of[nw] = s;
 		w[nw++] = (struct hook_window){ .lo = s->addr, .hi = s->addr + s->plan.displaced };

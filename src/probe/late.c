@@ -108,7 +108,7 @@ static void forget(struct agent *a, const bool *keep)
 	keep_texts(a, keep);
 }
 
-static void forget_gone(struct agent *a, const struct modules *mods)
+void agent_forget_gone(struct agent *a, const struct modules *mods)
 {
 	CLEANUP_FREE bool *keep = xcalloc(a->ntexts + 1, sizeof(*keep));
 	bool any = false;
@@ -158,7 +158,7 @@ struct err *agent_update(struct probe *p, struct target *t, const struct modules
 	*ret_wanted = false;
 	if (!a->state || a->restored)
 		return NULL;
-	forget_gone(a, mods);
+	agent_forget_gone(a, mods);
 	struct err *err = agent_find(a, t, mods);
 	see_reloaded(a, t);
 	for (size_t i = 0; i < a->nsites; i++)

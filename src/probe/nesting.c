@@ -166,6 +166,8 @@ void agent_settle_nesting(struct agent *a)
 	for (size_t i = 0; i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
 
+		if (a->by_uprobes && !s->patched && !s->beneath && s->hookable && !frees(s))
+			s->leads = s->named || s->call.kind == WIRE_HOOK_REALLOC || may_wrap(a, s, mallocs);
 		if (s->thunk || s->named || s->beneath || !s->hookable || !is_fast(s) || frees(s) || !may_wrap(a, s, mallocs))
 			continue;
 		s->call.kind = s->call.kind == WIRE_HOOK_NEW ? WIRE_HOOK_NEW_OUTER : WIRE_HOOK_ALLOC;

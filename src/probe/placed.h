@@ -35,7 +35,11 @@ struct site {
 	struct hook_plan plan;		/* if hookable */
 	uint64_t thunk;			/* its place in an island; 0: none yet */
 	uint64_t jump_to;		/* within the thunk */
-	bool patched;
+	bool patched;			/* or, by uprobes, attached to */
+	/* by uprobes */
+	uint32_t at;			/* bytes from the entry to the probe */
+	bool stepped;			/* the kernel single-steps there */
+	bool leads;			/* it may call other sites: its return is watched, too */
 };
 
 /* A module with entry points: its code, to compare with the file, and what lies around it. */
@@ -63,6 +67,7 @@ struct island {
 struct agent {
 	struct probe probe;		/* first */
 	struct probe_config config;
+	bool by_uprobes;		/* nothing goes into the target (uprobe.c): finding is all that's used */
 	struct entries *entries;
 	bool *named_found;		/* those of config.named that a module has */
 	size_t hooks_cap;
@@ -145,6 +150,13 @@ struct err *agent_extend(struct probe *p, struct target *t);
 /* Drop the sites whose hook has turned out impossible, and texts without any entry point. */
 void agent_tidy(struct agent *a);
 void agent_free_text(struct text *x);
+/* Modules that have gone, and their sites. */
+void agent_forget_gone(struct agent *a, const struct modules *mods);
+
+/* agent.c */
+/* What finding starts from; what was found is let go again. */
+void agent_init_finding(struct agent *a, const struct probe_config *config);
+void agent_free_found(struct agent *a);
 
 /* nesting.c */
 /* Of sites that lead to each other, decide which count (site.beneath), and which need a frame. */

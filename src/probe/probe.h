@@ -1,7 +1,7 @@
 /*
  * A probe places something in or beside a target that turns its allocator calls into wire
- * events. Two back ends stand behind one ops table: the agent (this one), and uprobes
- * (perf_event, to come). The collector doesn't know which one it drains.
+ * events. Two back ends stand behind one ops table: the agent, and uprobes, with which nothing is placed in
+ * the target. The collector doesn't know which one it drains.
  *
  * All on the collector thread. Order: create, place (target stopped), then while the target
  * runs: renew + drain some tens of times a second, retune at will; then remove (target stopped; asks
@@ -32,6 +32,7 @@ struct probe_config {
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
+	bool uprobe_multi;	/* uprobes: at entries and returns, also where session ones would do */
 };
 
 /* An allocator entry point, hooked or not. */
@@ -145,6 +146,8 @@ struct probe_ops {
 	struct err *(*remove)(struct probe *p, struct target *t, bool *ret_again);
 	/* Compare the text of every module hooked with its file: NULL if identical. */
 	struct err *(*verify)(struct probe *p, struct target *t);
+	/* How it measures, in words for the user: "BPF session uprobes". Lives until it is asked again. */
+	const char *(*where)(struct probe *p);
 	void (*destroy)(struct probe *p);
 };
 
@@ -156,6 +159,13 @@ struct probe {
 
 /* The agent back end. */
 struct probe *probe_agent_create(const struct probe_config *config);
+
+/*
+ * The uprobe back end. Its target is never stopped or written to by it: place, extend and remove take a running one as
+ * well. Without BPF in this heaptop prepare() says so.
+ */
+#define PROBE_UPROBE_RATE (512u << 10)	/* to begin with, where it is chosen by cost */
+struct probe *probe_uprobe_create(const struct probe_config *config);
 
 /*
  * The agent that a process just forked has inherited from `of`'s, made one of its own: the patched text is

@@ -205,7 +205,7 @@ struct err *target_check_architecture(pid_t pid)
 	return NULL;
 }
 
-static struct err *check(pid_t pid, bool quiet)
+static struct err *check(pid_t pid, bool quiet, bool look_only)
 {
 	struct proc_status status;
 	struct proc_stat stat;
@@ -225,7 +225,7 @@ static struct err *check(pid_t pid, bool quiet)
 	if ((status.state == 'Z' || status.state == 'X') && status.threads <= 1)
 		return err_new(ERR_NOT_FOUND, "process %d (%s) has ended and waits for its parent "
 			       "(zombie)", pid, status.name);
-	if (status.tracer)
+	if (status.tracer && !look_only)
 		return traced_already(pid, status.tracer);
 
 	bool ask = !quiet || yama_scope() == 0;
@@ -250,12 +250,17 @@ static struct err *check(pid_t pid, bool quiet)
 
 struct err *target_check(pid_t pid)
 {
-	return check(pid, false);
+	return check(pid, false, false);
+}
+
+struct err *target_check_look(pid_t pid)
+{
+	return check(pid, false, true);
 }
 
 struct err *target_check_quiet(pid_t pid)
 {
-	return check(pid, true);
+	return check(pid, true, false);
 }
 
 struct err *target_seize_error(pid_t pid, pid_t tid, int errnum)
@@ -266,7 +271,7 @@ struct err *target_seize_error(pid_t pid, pid_t tid, int errnum)
 		return err_new(ERR_GONE, "process %d has ended", pid);
 	if (proc_status(pid, tid, &status) && status.tracer && status.tracer != getpid())
 		return traced_already(pid, status.tracer);
-	struct err *err = check(pid, false);
+	struct err *err = check(pid, false, false);
 	/* what its memory's file didn't tell: a filter may know ptrace(2) alone */
 	if (!err && errnum == EPERM && proc_status(pid, 0, &status))
 		err = missing_right(pid, &status);

@@ -48,9 +48,12 @@ struct process_facts {
 /* False: there is no such process. */
 bool process_facts(pid_t pid, struct process_facts *ret);
 
+/* What its address space is made from, as one number: another one after an exec. 0: not known. */
+uint64_t target_image(const struct target *t);
+
 /*
- * A target to look at: memory and mappings can be read, nothing else; it is never stopped. Refusals
- * as in target_check. Ended by target_destroy.
+ * A target to look at: memory and mappings can be read, nothing else; it is never stopped, so it may be traced by
+ * somebody else. Refusals as in target_check_look. Ended by target_destroy.
  */
 struct err *target_observe(pid_t pid, struct target **ret);
 

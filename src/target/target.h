@@ -36,6 +36,9 @@ struct modules;
  * architecture, ourselves. Touches nothing. ERR_NOT_FOUND, ERR_DENIED, ERR_BUSY, ERR_UNSUPPORTED. */
 struct err *target_check(pid_t pid);
 
+/* May we look at it, which another tracer is no reason against? Otherwise as target_check. */
+struct err *target_check_look(pid_t pid);
+
 struct launch_spec {
 	char *const *argv;	/* NULL-terminated; argv[0] is looked up in PATH as the shell would */
 	int fd[3];		/* descriptors for the child's 0, 1, 2; -1: inherit ours */

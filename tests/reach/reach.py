@@ -14,7 +14,7 @@ lie within four standard errors of 0 (one of 16,000 by chance).
 "refused: LINE" is right where a kind says that it must be. Anything else is "FAILED why". Exit code 1: a
 cell failed; with --tap a line is a kind, and a kind that lacks a tool is skipped.
 
-Environment: HEAPTOP, abs_top_srcdir as for the other tests.
+Environment: HEAPTOP, abs_top_srcdir as for the other tests; REACH_OPTIONS: more options of heaptop's for each run.
 """
 import os
 import re
@@ -266,7 +266,7 @@ class Run:
 
     def options(self):
         how = ["-e"] if self.mode == "exact" else ["-r", str(RATE)]
-        return [HEAPTOP, *how, "-b", "-x", "-d", "0.2", *self.target.options]
+        return [HEAPTOP, *os.environ.get("REACH_OPTIONS", "").split(), *how, "-b", "-x", "-d", "0.2", *self.target.options]
 
     def start(self, argv, out, err, stdin=subprocess.DEVNULL, fds=()):
         # each with files of its own: both may stand at different places in them

@@ -1,0 +1,501 @@
+/*
+ * The second back end: uprobes, for targets that must not be modified or can't be. heaptop places nothing: the kernel
+ * runs a BPF program at the allocator's functions (uprobe.bpf.c), and its records become the same events. What is
+ * probed is found as for the agent (find.c, nesting.c), but for what only matters to displaced instructions.
+ *
+ * A function that may throw gets no probe at its return: the return address is the kernel's trampoline then, no
+ * unwinder passes it, and the program would be aborted. operator new of the C++ library isn't missed: it calls
+ * malloc. Another allocator's is, and said in hooks[].
+ */
+#include "probe/probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/ticks.h"
+#include "elf/file.h"
+#include "probe/placed.h"
+#include "probe/uprobe_kernel.h"
+#include "target/facts.h"
+#include "target/target.h"
+
+#define READ_MAX 200000u	/* records a round */
+/* ns, by measurement (tests/bench): what a hit costs the target. */
+#define HIT_NS 1000u
+#define STEPPED_NS 13000u
+#define RETURN_NS 750u
+#define SLOTS_HASH 8192u	/* a power of two, about twice WIRE_SLOTS */
+
+/* Threads are told by slots, as the agent has them; here they belong to thread ids. */
+struct tids {
+	uint32_t tid[WIRE_SLOTS];	/* 0: free */
+	uint16_t at[SLOTS_HASH];	/* slot + 1 */
+	uint32_t used;			/* slots ever */
+	uint32_t hint;			/* where a free one is looked for next */
+	uint64_t none;			/* records of threads without one */
+};
+
+struct uprobes {
+	struct agent a;			/* first: what finding works on; nothing of it is in the target */
+	struct uprobe_kernel *kernel;	/* NULL: not open */
+	uint64_t rate;
+	bool active;
+	struct tids *tids;
+	double ns_per_tick;
+	uint64_t last_tsc;
+	uint64_t image;			/* target_image() when it was placed */
+	/* of a round */
+	uint64_t now_ticks, now_ns;
+	probe_event_fn fn;
+	void *ctx;
+	size_t handed, bad;
+	uint64_t copied;
+	char where[160];
+};
+
+static struct uprobes *uprobes_of(struct probe *p)
+{
+	return (struct uprobes *)p;
+}
+
+/* ---- placing ---- */
+
+/* Is the block's address the result of a function that may throw on the way? */
+static uint64_t cookie_of(const struct site *s)
+{
+	const struct wire_args *args = &s->call.args;
+	bool frees = s->call.kind == WIRE_HOOK_FREE || s->call.kind == WIRE_HOOK_RELEASE;
+
+	return (uint64_t)args->size << UPROBE_SIZE | (uint64_t)args->count << UPROBE_COUNT |
+	       (uint64_t)args->pointer << UPROBE_POINTER | (uint64_t)args->out << UPROBE_OUT |
+	       (uint64_t)args->returns << UPROBE_RETURNS |
+	       (uint64_t)!!(args->flags & WIRE_ARGS_INT) << UPROBE_INT |
+	       (uint64_t)!!(args->flags & WIRE_ARGS_FREES) << UPROBE_FREES |
+	       (uint64_t)s->leads << UPROBE_FRAME | (uint64_t)s->stepped << UPROBE_STEPPED |
+	       (uint64_t)frees << UPROBE_IS_FREE | (uint64_t)args->bytes << UPROBE_BYTES;
+}
+
+/* Attach to the sites of one module that aren't yet, those that free or those that allocate. */
+static struct err *link_text(struct uprobes *u, struct target *t, size_t text, bool frees)
+{
+	struct agent *a = &u->a;
+	const struct text *x = &a->texts[text];
+	CLEANUP_FREE struct uprobe_point *points = xcalloc(a->nsites + 1, sizeof(*points));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->nsites; i++) {
+		struct site *s = &a->sites[i];
+		uint64_t cookie = cookie_of(s);
+
+		if (s->text != text || s->patched || !!(cookie >> UPROBE_IS_FREE & 1) != frees)
+			continue;
+		if (!elf_file_vaddr_to_offset(x->file, s->addr + s->at - x->bias, &points[n].offset))
+			continue;
+		points[n++].cookie = cookie;
+		s->patched = true;
+		if (s->stepped)
+			log_line("%s at %#lx has no instruction near its entry that the kernel emulates: slow",
+				 a->probe.hooks[s->hook].name, (unsigned long)s->addr);
+	}
+	if (!n)
+		return NULL;
+	return uprobe_kernel_attach(u->kernel, target_pid(t), elf_file_fd(x->file), points, n, frees);
+}
+
+/* Frees first: an allocation that is known must not lose its free. */
+static struct err *link_all(struct uprobes *u, struct target *t)
+{
+	struct err *err = NULL;
+
+	for (int frees = 1; frees >= 0; frees--)
+		for (size_t i = 0; i < u->a.ntexts && !err; i++)
+			err = link_text(u, t, i, frees);
+	return err;
+}
+
+static struct err *prepare(struct probe *p, struct target *t, const struct modules *mods)
+{
+	struct uprobes *u = uprobes_of(p);
+	struct uprobe_ctl init = {
+		.rate = u->rate, .active = u->active, .max_stack = u->a.config.max_stack,
+		.seed = ticks_now(), .free_all = u->rate <= 1,
+	};
+	struct stat st;
+	char path[48];
+
+	struct err *err = agent_prepare(p, t, mods);
+	if (err || u->kernel)
+		return err;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)target_pid(t));
+	if (stat(path, &st) == 0) {
+		init.ns_dev = st.st_dev;
+		init.ns_ino = st.st_ino;
+	}
+	return uprobe_kernel_open(&init, u->a.config.uprobe_multi ? UPROBE_WAY_MULTI : UPROBE_WAY_SESSION, &u->kernel);
+}
+
+static struct err *place(struct probe *p, struct target *t)
+{
+	struct uprobes *u = uprobes_of(p);
+	struct err *err = link_all(u, t);
+
+	if (err) {
+		uprobe_kernel_detach(u->kernel);
+		return err;
+	}
+	u->image = target_image(t);
+	u->a.state = 1;		/* find.c and late.c: something is placed */
+	return NULL;
+}
+
+static struct err *update(struct probe *p, struct target *t, const struct modules *mods, bool *ret_wanted)
+{
+	struct uprobes *u = uprobes_of(p);
+
+	*ret_wanted = false;	/* nobody needs to stand still */
+	if (!u->kernel)
+		return NULL;
+	agent_forget_gone(&u->a, mods);
+	struct err *err = agent_find(&u->a, t, mods);
+	return err ? err : link_all(u, t);
+}
+
+static struct err *extend(struct probe *p, struct target *t)
+{
+	(void)p;
+	(void)t;
+	return NULL;
+}
+
+/* ---- while it runs ---- */
+
+/*
+ * Links live as long as heaptop: there is no lease. But they would go on in what the process executes next, and where
+ * nothing of ours is in it nothing of ours is missing then: EFAULT says so, as it does of the agent.
+ */
+static struct err *renew(struct probe *p, struct target *t)
+{
+	struct uprobes *u = uprobes_of(p);
+	uint64_t image = target_image(t);
+
+	if (!u->kernel || !image || image == u->image)
+		return NULL;
+	if (!u->image) {
+		u->image = image;
+		return NULL;
+	}
+	uprobe_kernel_detach(u->kernel);
+	return err_errno(EFAULT, "process %d has executed another program", (int)target_pid(t));
+}
+
+static struct err *set_rate(struct probe *p, struct target *t, uint64_t rate)
+{
+	struct uprobes *u = uprobes_of(p);
+
+	(void)t;
+	u->rate = rate;
+	if (!u->kernel)
+		return NULL;
+	struct uprobe_ctl *ctl = uprobe_kernel_ctl(u->kernel);
+	/* blocks recorded by "every call" aren't in the hash of live ones: from then on every free counts */
+	if (rate <= 1)
+		__atomic_store_n(&ctl->free_all, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&ctl->rate, rate, __ATOMIC_RELAXED);
+	__atomic_store_n(&ctl->generation, ctl->generation + 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A BPF program can't wait: a full ring always drops, and counts. */
+static struct err *set_raise(struct probe *p, struct target *t, bool raise)
+{
+	(void)p;
+	(void)t;
+	(void)raise;
+	return NULL;
+}
+
+static struct err *set_active(struct probe *p, struct target *t, bool active)
+{
+	struct uprobes *u = uprobes_of(p);
+
+	(void)t;
+	u->active = active;
+	if (u->kernel)
+		__atomic_store_n(&uprobe_kernel_ctl(u->kernel)->active, active, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* ---- records to events ---- */
+
+static uint16_t *tid_home(struct tids *ids, uint32_t tid)
+{
+	uint32_t at = tid * 0x9e3779b1u >> 19;
+
+	for (uint32_t i = 0; i < SLOTS_HASH; i++, at = (at + 1) % SLOTS_HASH)
+		if (!ids->at[at] || ids->tid[ids->at[at] - 1] == tid)
+			return &ids->at[at];
+	return NULL;
+}
+
+/* All slots again: entries can't be taken out of such a table one by one. */
+static void rehash(struct tids *ids)
+{
+	memset(ids->at, 0, sizeof(ids->at));
+	for (uint32_t i = 0; i < ids->used; i++)
+		if (ids->tid[i])
+			*tid_home(ids, ids->tid[i]) = (uint16_t)(i + 1);
+}
+
+/* The slot of a thread, a new one if need be; false: all are taken. */
+static bool slot_of(struct tids *ids, uint32_t tid, uint32_t *ret)
+{
+	uint16_t *home = tid ? tid_home(ids, tid) : NULL;
+
+	if (!home)
+		return false;
+	if (*home) {
+		*ret = *home - 1u;
+		return true;
+	}
+	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
+		uint32_t slot = (ids->hint + i) % WIRE_SLOTS;
+
+		if (ids->tid[slot])
+			continue;
+		ids->tid[slot] = tid;
+		ids->used = slot + 1 > ids->used ? slot + 1 : ids->used;
+		ids->hint = slot + 1;
+		*home = (uint16_t)(slot + 1);
+		*ret = slot;
+		return true;
+	}
+	return false;
+}
+
+static void present(struct probe *p, struct target *t, const uint32_t *tids, size_t n)
+{
+	struct tids *ids = uprobes_of(p)->tids;
+	bool any = false;
+
+	(void)t;
+	for (uint32_t i = 0; i < ids->used; i++) {
+		uint32_t low = 0, high = (uint32_t)n;
+
+		while (low < high) {
+			uint32_t mid = low + (high - low) / 2;
+			if (tids[mid] < ids->tid[i])
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		/* its last records may still be in the ring: then it gets another one, which is as good */
+		if (ids->tid[i] && (low == n || tids[low] != ids->tid[i])) {
+			ids->tid[i] = 0;
+			any = true;
+		}
+	}
+	if (any) {
+		ids->hint = 0;
+		rehash(ids);
+	}
+}
+
+static uint64_t to_ticks(struct uprobes *u, uint64_t ns)
+{
+	uint64_t ago = u->now_ns > ns ? (uint64_t)((double)(u->now_ns - ns) / u->ns_per_tick) : 0;
+	uint64_t tsc = ago < u->now_ticks ? u->now_ticks - ago : 0;
+
+	/* stamped before its place in the ring was taken: two processors may differ by that */
+	if (tsc < u->last_tsc)
+		tsc = u->last_tsc;
+	u->last_tsc = tsc;
+	return tsc;
+}
+
+_Static_assert(sizeof(((struct uprobe_alloc *)0)->regs) == sizeof(struct wire_regs), "the same registers");
+
+static void on_record(void *ctx, const struct uprobe_record *r, size_t size)
+{
+	struct uprobes *u = ctx;
+	struct probe_event e = { .kind = (enum wire_kind)r->kind, .flags = r->flags, .addr = r->addr };
+
+	if (!slot_of(u->tids, r->tid, &e.slot)) {
+		u->tids->none++;
+		return;
+	}
+	e.tsc = to_ticks(u, r->ns);
+	if (e.kind == WIRE_THREAD && size >= sizeof(struct uprobe_thread_record)) {
+		e.addr = r->tid;
+		e.sp = r->addr;
+		e.name = ((const struct uprobe_thread_record *)r)->name;
+	} else if (e.kind == WIRE_ALLOC && size >= sizeof(struct uprobe_alloc) &&
+		   r->bytes <= size - sizeof(struct uprobe_alloc)) {
+		const struct uprobe_alloc *alloc = (const struct uprobe_alloc *)r;
+
+		e.size = alloc->size;
+		e.rate = alloc->rate;
+		e.regs = (const struct wire_regs *)alloc->regs;
+		e.stack = alloc->stack;
+		e.stack_bytes = r->bytes;
+		u->copied++;
+	} else if (e.kind != WIRE_FREE && e.kind != WIRE_UNFREE) {
+		u->bad++;
+		return;
+	}
+	u->handed++;
+	u->fn(u->ctx, &e);
+}
+
+static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
+{
+	struct uprobes *u = uprobes_of(p);
+	struct timespec ts;
+
+	(void)t;
+	(void)last;
+	if (!u->kernel)
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	u->now_ticks = ticks_now();
+	u->now_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	u->fn = fn;
+	u->ctx = ctx;
+	u->handed = 0;
+	uprobe_kernel_read(u->kernel, READ_MAX, on_record, u);
+	return u->handed;
+}
+
+static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
+{
+	struct uprobes *u = uprobes_of(p);
+	struct uprobe_counts c;
+
+	(void)t;
+	memset(ret, 0, sizeof(*ret));
+	ret->rate = u->rate;
+	if (!u->kernel)
+		return;
+	uprobe_kernel_counts(u->kernel, &c);
+	ret->recorded = c.recorded;
+	ret->dropped = c.dropped;
+	ret->lost = c.lost;
+	ret->nested = c.nested;
+	ret->no_slot = u->tids->none;
+	ret->bad = u->bad;
+	ret->copied = u->copied;
+	ret->free_all = uprobe_kernel_ctl(u->kernel)->free_all;
+	ret->cycles = (uint64_t)((double)(c.hits * HIT_NS + c.stepped * STEPPED_NS + c.returns * RETURN_NS) /
+				 u->ns_per_tick);
+	for (uint32_t i = 0; i < u->tids->used; i++)
+		ret->threads += u->tids->tid[i] != 0;
+}
+
+/* Stacks are copied, never walked in the kernel: there are no rules to tell. */
+static size_t teach(struct probe *p, const uint64_t *pcs, size_t n, probe_rule_fn rule, void *ctx)
+{
+	(void)p;
+	(void)pcs;
+	(void)n;
+	(void)rule;
+	(void)ctx;
+	return 0;
+}
+
+static void resync(struct probe *p)
+{
+	(void)p;
+}
+
+static void reteach(struct probe *p, probe_rule_fn rule, void *ctx)
+{
+	(void)p;
+	(void)rule;
+	(void)ctx;
+}
+
+/* ---- out again ---- */
+
+static struct err *take_out(struct probe *p, struct target *t, bool *ret_again)
+{
+	struct uprobes *u = uprobes_of(p);
+
+	(void)t;
+	*ret_again = false;
+	if (u->kernel)
+		uprobe_kernel_detach(u->kernel);
+	for (size_t i = 0; i < u->a.nsites; i++)
+		u->a.sites[i].patched = false;
+	return NULL;
+}
+
+static const char *where(struct probe *p)
+{
+	struct uprobes *u = uprobes_of(p);
+
+	if (!u->kernel)
+		return "uprobes";
+	const char *why = uprobe_kernel_why(u->kernel);
+	snprintf(u->where, sizeof(u->where), "%s%s%s%s", uprobe_way_name(uprobe_kernel_way(u->kernel)), *why ? " (" : "",
+		 why, *why ? ")" : "");
+	return u->where;
+}
+
+static void destroy(struct probe *p)
+{
+	struct uprobes *u = uprobes_of(p);
+
+	uprobe_kernel_close(u->kernel);
+	free(u->tids);
+	agent_free_found(&u->a);
+	free(u);
+}
+
+static const struct probe_ops uprobe_ops = {
+	.name = "uprobe",
+	.prepare = prepare,
+	.place = place,
+	.renew = renew,
+	.set_rate = set_rate,
+	.set_raise = set_raise,
+	.set_active = set_active,
+	.drain = drain,
+	.stats = stats,
+	.teach = teach,
+	.resync = resync,
+	.present = present,
+	.reteach = reteach,
+	.update = update,
+	.extend = extend,
+	.remove = take_out,
+	.verify = agent_verify,
+	.where = where,
+	.destroy = destroy,
+};
+
+struct probe *probe_uprobe_create(const struct probe_config *config)
+{
+	struct uprobes *u = xcalloc(1, sizeof(*u));
+
+	u->a.probe.ops = &uprobe_ops;
+	agent_init_finding(&u->a, config);
+	u->a.by_uprobes = true;
+	u->rate = config->exact ? 1 : config->rate;
+	u->active = true;
+	u->tids = xcalloc(1, sizeof(*u->tids));
+	u->ns_per_tick = config->ns_per_tick;
+	if (u->ns_per_tick <= 0) {
+		struct ticks_clock clock;
+		ticks_clock_init(&clock);
+		u->ns_per_tick = clock.ns_per_tick;
+	}
+	if (!u->a.config.max_stack || u->a.config.max_stack > UPROBE_STACK_MAX)
+		u->a.config.max_stack = UPROBE_STACK_MAX;
+	return &u->a.probe;
+}
