@@ -333,6 +333,20 @@ static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
 	}
 }
 
+static size_t memory(const struct probe *p, struct rss_range *ret, size_t max)
+{
+	const struct agent *a = (const struct agent *)p;
+	size_t n = 0;
+
+	if (a->state && n < max)
+		ret[n++] = (struct rss_range){ a->state, a->state + WIRE_STATE_BYTES };
+	if (a->rings && n < max)
+		ret[n++] = (struct rss_range){ a->rings, a->rings + a->rings_bytes };
+	for (size_t i = 0; i < a->nislands && n < max; i++)
+		ret[n++] = (struct rss_range){ a->islands[i].addr, a->islands[i].addr + a->islands[i].bytes };
+	return n;
+}
+
 static void destroy(struct probe *p)
 {
 	struct agent *a = agent_of(p);
@@ -372,6 +386,7 @@ static const struct probe_ops agent_ops = {
 	.teach = agent_teach,
 	.resync = agent_resync,
 	.present = agent_present,
+	.memory = memory,
 	.reteach = agent_reteach,
 	.update = agent_update,
 	.extend = agent_extend,

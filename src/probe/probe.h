@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "target/rss.h"
 #include "wire/wire.h"
 
 struct err;
@@ -119,6 +120,8 @@ struct probe_ops {
 	/* These threads there are (ids in the target's PID namespace, ascending); `stats` was called before the
 	 * list was made. */
 	void (*present)(struct probe *p, struct target *t, const uint32_t *tids, size_t n);
+	/* Where in the target its own memory lies; at most `max` ranges, returns how many. */
+	size_t (*memory)(const struct probe *p, struct rss_range *ret, size_t max);
 	/* The modules have changed: take back what isn't so any more. */
 	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*
