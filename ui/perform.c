@@ -265,6 +265,9 @@ static bool act_generally(struct ui *ui, enum action a)
 	case ACT_LOG:
 		log_open(ui);
 		return true;
+	case ACT_MEMORY:
+		memory_open(ui);
+		return true;
 	case ACT_COMMAND:
 		prompt_open(&ui->prompt, PROMPT_COMMAND, "");
 		return true;
