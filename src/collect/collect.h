@@ -33,6 +33,7 @@ struct collect_config {
 	uint64_t rate;			/* with auto_rate: where to begin */
 	bool auto_rate, exact;
 	bool mmap;			/* mappings count, too */
+	bool faults;			/* page faults are sampled */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */

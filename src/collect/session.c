@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "collect/frames.h"
 #include "collect/record.h"
+#include "collect/touching.h"
 #include "elf/modules.h"
 #include "heap/heap.h"
 #include "heap/view.h"
@@ -135,6 +136,34 @@ static bool thread_name(void *ctx, uint32_t tid, char name[16])
 	return target_ns_pid(s->target) == target_pid(s->target) && target_thread_name(s->target, (pid_t)tid, name);
 }
 
+/* Where it can't be it is said, and all else goes on. */
+static void open_faults(struct session *s)
+{
+	struct err *err = s->config.faults ? touching_open(s->target, &s->touching) : NULL;
+
+	if (err)
+		log_line("%s", err->text);
+	err_free(err);
+}
+
+static size_t drain_faults(struct session *s, bool last)
+{
+	const struct touching_of of = {
+		.heap = s->heap,
+		.unwinder = s->unwinder,
+		.frames = s->frames,
+		.missed = refresh_after_miss,
+		.ctx = s,
+	};
+
+	if (!s->touching)
+		return 0;
+	double began = thread_cpu_seconds();
+	size_t n = touching_step(s->touching, &of, ticks_to_ns(&s->clock, ticks_now()), monotonic_seconds(), last);
+	s->work += thread_cpu_seconds() - began;
+	return n;
+}
+
 size_t session_drain(struct session *s, bool last)
 {
 	if (!s->placed)
@@ -235,6 +264,7 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 		return err;
 	}
 	target_family_join(place->family, s->target);
+	open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -263,6 +293,7 @@ struct err *session_open_forked(struct session *parent, const struct session_pla
 		*ret = NULL;
 		return err;
 	}
+	open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -280,6 +311,7 @@ struct err *session_open_image(const struct collect_config *config, const struct
 		close_without(s);
 		return err;
 	}
+	open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -291,6 +323,7 @@ void session_close(struct session *s)
 	s->probe->ops->destroy(s->probe);
 	target_destroy(s->target);
 	residence_deinit(&s->residence);
+	touching_close(s->touching);
 	heap_destroy(s->heap);
 	recorder_destroy(s->recorder);
 	frames_destroy(s->frames);
@@ -458,6 +491,7 @@ static void look_after(struct session *s)
 static struct err *on_exec(struct session *s)
 {
 	session_drain(s, true);
+	drain_faults(s, true);
 	s->probe->ops->destroy(s->probe);
 	s->placed = s->extend = false;
 	heap_destroy(s->heap);
@@ -513,6 +547,7 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 			s->ending = true;
 			err_free(session_refresh_modules(s));
 			session_drain(s, true);
+			drain_faults(s, true);
 			measure(s, monotonic_seconds(), true);
 			const struct residence_of of = residence_of(s);
 			residence_finish(&s->residence, &of, monotonic_seconds());
@@ -536,7 +571,7 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
 	uint64_t taught = s->taught;
-	size_t n = session_drain(s, false);
+	size_t n = session_drain(s, false) + drain_faults(s, false);
 
 	look_after(s);
 	if (s->replaced) {
@@ -598,6 +633,7 @@ struct view *session_publish(struct session *s)
 		.untracked = s->stats.no_slot,
 		.rss = s->usage.rss,
 		.memory = s->residence.memory,
+		.faults = s->touching != NULL,
 		.threads = s->usage.threads,
 		.pause = (float)s->pause_seconds,
 		.nhooks = (uint32_t)(nhooks - nun),

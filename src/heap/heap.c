@@ -339,6 +339,14 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	heap->free_q10 -= w.blocks_q10;
 }
 
+void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct heap_stack *stack)
+{
+	/* of no slot: a thread's next stack is told by its difference to its last allocation's */
+	uint32_t node = node_of_stack(heap, stack, WIRE_SLOTS);
+
+	traces_fault(&heap->traces, trace_of(heap, node), bytes, time);
+}
+
 /* ---- mappings ---- */
 
 /* Bytes as they are, and a block or none: mappings aren't sampled. */

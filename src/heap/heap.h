@@ -116,6 +116,12 @@ bool heap_resident_step(struct heap *heap, resident_runs_fn runs, void *ctx, dou
 const struct resident_totals *heap_resident_totals(const struct heap *heap);
 
 /*
+ * That stack was the first to touch so many bytes of pages (page faults, sampled). Counted beside all else: it changes
+ * no other figure of any trace.
+ */
+void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct heap_stack *stack);
+
+/*
  * Publish: compute rates since the last publish and freeze a view. `info` is copied (its strings
  * too). The caller owns the reference returned.
  */

@@ -292,6 +292,15 @@ void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint
 	mark(traces, trace);
 }
 
+void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time)
+{
+	struct trace *t = &traces->items[trace];
+
+	mark(traces, trace);
+	t->touched = time;
+	t->s.fault_bytes += bytes;
+}
+
 /* The window that rates are told from, and whether a new base is to be taken. */
 struct window {
 	int from;
