@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "collect/collect.h"
 #include "heap/view.h"
+#include "report/rss.h"
 #include "unwind/unwind.h"
 
 static const char *state_name(enum view_state state)
@@ -120,6 +121,29 @@ static void threads(FILE *out, const struct view *v)
 		thread_line(out, 0, "others", nrest, &rest, "other threads");
 }
 
+/* What of the live bytes is in memory, and what RSS is made of, in parts that add up to rss_sum. */
+static void memory(FILE *out, const struct view *v)
+{
+	const struct trace_stats *s = &v->totals.s;
+	struct rss rss;
+	char note[200];
+
+	rss_split(v, &rss);
+	if (report_value_known(v, REPORT_RES_BYTES))
+		fprintf(out, "# res_bytes: %" PRIu64 "\n# swap_bytes: %" PRIu64 "\n# untouched_bytes: %.0f\n",
+			s->res_bytes, s->swap_bytes, report_value_of(s, REPORT_UNTOUCHED_BYTES));
+	if (report_value_known(v, REPORT_FAULT_BYTES))
+		fprintf(out, "# touched_bytes: %" PRIu64 "\n", s->fault_bytes);
+	if (!rss.total)
+		return;
+	fprintf(out, "# rss_sum: %" PRIu64 "\n", rss.total);
+	for (enum rss_part part = 0; part < RSS_PARTS; part++)
+		fprintf(out, "# rss_%s: %" PRIu64 "\n", rss_part_name(part), rss.part[part]);
+	fprintf(out, "# rss_error: %.0f\n# scan_pct: %.2f\n", rss.error, (double)v->info.memory.scan_share * 100);
+	if (rss_judge(&rss, v->info.attached, note, sizeof(note)))
+		fprintf(out, "# rss_note: %s\n", note);
+}
+
 static void header(FILE *out, struct report *report, const struct process_list *list)
 {
 	const struct view *v = report_view(report);
@@ -157,6 +181,7 @@ static void header(FILE *out, struct report *report, const struct process_list *
 		q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10), q10_round(s->temp_q10));
 	fprintf(out, "# alloc_error_pct: %.2f\n", percent_error(sqrt(s->alloc_var), s->alloc_bytes));
 	fprintf(out, "# rss_bytes: %" PRIu64 "\n# threads: %u\n", i->rss, i->threads);
+	memory(out, v);
 	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
 		percent(i->stacks_complete, i->stacks));
 	incomplete(out, i);
@@ -180,6 +205,7 @@ static void row(FILE *out, const struct report_site *site, bool base)
 	fprintf(out, "\t%.0f\t%.0f\t%" PRIu64 "\t%.2f\t%s\t%s\t%u\t%s", (double)s->alloc_bps,
 		(double)s->alloc_cps, s->samples, percent_error(site->se, s->live_bytes),
 		site->function, site->file ? site->file : "", site->line, site->module);
+	fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, s->res_bytes, s->swap_bytes, s->fault_bytes);
 	if (base)
 		fprintf(out, "\t%" PRId64, site->delta);
 	fputc('\n', out);
@@ -198,7 +224,7 @@ bool batch_frame(FILE *out, struct report *report, enum report_value sort, const
 	fprintf(out, "# sites: %zu\n", n);
 	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
 		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
-		"module%s\n", base ? "\tdelta_bytes" : "");
+		"module\tres_bytes\tswap_bytes\ttouched_bytes%s\n", base ? "\tdelta_bytes" : "");
 	for (size_t i = 0; i < n; i++)
 		row(out, &sites[i], base);
 	fputc('\n', out);

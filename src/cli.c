@@ -18,7 +18,7 @@
 enum {
 	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
 	OPT_BASE, OPT_NAME, OPT_NO_FOLLOW, OPT_PROCESS,
-	OPT_MMAP, OPT_PROBE,
+	OPT_MMAP, OPT_PROBE, OPT_FAULTS,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
 	OPT_DOCTOR,
 };
@@ -41,6 +41,7 @@ static const struct opt {
 	{ { "exact", no_argument, NULL, 'e' }, NULL, "record every call" },
 	{ { "mmap", no_argument, NULL, OPT_MMAP }, NULL, "count the program's own anonymous mappings, too" },
 	{ { "probe", required_argument, NULL, OPT_PROBE }, "HOW", "agent (default), or uprobe: nothing is put into the program" },
+	{ { "faults", no_argument, NULL, OPT_FAULTS }, NULL, "sample page faults: who touches new memory" },
 	{ { "overhead", required_argument, NULL, OPT_OVERHEAD }, "PCT",
 	  "what auto may cost the program (default 1%)" },
 	{ { "duration", required_argument, NULL, 'D' }, "TIME", "stop after 30s, 5m, …" },
@@ -334,6 +335,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		cli->uprobe_multi = !strcmp(arg, "uprobe-multi");
 		cli->uprobe = cli->uprobe_multi || !strcmp(arg, "uprobe");
 		return cli->uprobe || !strcmp(arg, "agent") || fail("--probe: '%s' is neither agent nor uprobe", arg);
+	case OPT_FAULTS:
+		cli->faults = true;
+		return true;
 	case OPT_OVERHEAD:
 		return parse_percent(arg, &cli->overhead);
 	case 'D':

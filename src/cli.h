@@ -47,7 +47,7 @@ struct cli {
 	const char *output;	/* -o, or NULL */
 	uint64_t rate;		/* -r */
 	bool auto_rate, exact;
-	bool mmap;
+	bool mmap, faults;
 	bool uprobe, uprobe_multi;	/* --probe=uprobe, uprobe-multi */
 	double overhead;	/* fraction */
 	double duration;	/* seconds, 0: until the end */

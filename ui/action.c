@@ -30,7 +30,7 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_OPEN] = { "Enter", "open", "Sites: whole stack; Tree: fold or unfold; Flame: zoom", "Moving", LISTS, "Open", 5 },
 	[ACT_BACK] = { "Esc Backspace", "back", "Back: close, unzoom one level, forget the search", "Moving", EVERYWHERE, NULL, 0 },
 
-	[ACT_VALUE] = { "v", "value", "Next value: live bytes, blocks, rates, allocated, temporary, peak", "Values and names", LISTS, "Value", 4 },
+	[ACT_VALUE] = { "v", "value", "Next value: live bytes, blocks, rates, allocated, temporary, peak, in memory", "Values and names", LISTS, "Value", 4 },
 	[ACT_VALUE_BACK] = { "V", "value-back", "Previous value", "Values and names", LISTS, NULL, 0 },
 	[ACT_SORT] = { "s F6", "sort", "Menu of values to sort by (the same again reverses)", "Values and names", LISTS, "Sort", 3 },
 	[ACT_SORT_LEFT] = { "<", "sort-left", "Sort by the column to the left", "Values and names", ON(UI_SITES), NULL, 0 },
@@ -70,6 +70,7 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_PROCESSES] = { "p", "processes", "Several processes: choose which to show, or all together", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_HELP] = { "F1 ?", "help", "This help", "Other", EVERYWHERE, "Help", 0 },
 	[ACT_LOG] = { "!", "log", "Drops, blind spots, entry points not hooked, messages", "Other", EVERYWHERE, NULL, 0 },
+	[ACT_MEMORY] = { "u", "memory", "Memory: what RSS is made of, and what of the live bytes is in it", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_COMMAND] = { ":", "command", "Command line: any action's name, or sort, find, filter, save-display …", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_GRAPH] = { "r", "graph", "Rows of the graph: as fits, 0, 1, 2, 3", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_MOUSE] = { "%", "mouse", "Mouse capture on or off (Shift-drag selects text with it on)", "Other", EVERYWHERE, NULL, 0 },

@@ -292,7 +292,8 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	int heading = r.rows > 1, rows = r.rows - heading;
 
 	t->rect = r;
-	columns_layout(&t->columns, r.cols, ui->value, true, ui_sampled(ui), ui->base != UI_BASE_NONE);
+	columns_layout(&t->columns, r.cols, ui->value, true, ui_sampled(ui), ui->base != UI_BASE_NONE,
+		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&t->list, t->n, rows);
 	if (heading)
 		columns_heading(&t->columns, c, r.y, r.x, r.cols, ui->value, false,

@@ -17,6 +17,7 @@ static const struct {
 } defs[COLUMN_IDS] = {
 	[COLUMN_VALUE] = { "", 7, -1 },
 	[COLUMN_LIVE] = { "LIVE", 7, REPORT_LIVE_BYTES },
+	[COLUMN_RES] = { "RES", 7, REPORT_RES_BYTES },
 	[COLUMN_SELF] = { "SELF", 7, -1 },
 	[COLUMN_ERROR] = { "ERR", 4, -1 },
 	[COLUMN_PERCENT] = { "%", 5, -1 },
@@ -37,6 +38,8 @@ static const char *value_title(enum report_value v)
 		[REPORT_ALLOC_BPS] = "B/s", [REPORT_ALLOC_CPS] = "CALL/s",
 		[REPORT_ALLOC_BYTES] = "ALLOC", [REPORT_ALLOC_BLOCKS] = "ALLOCS",
 		[REPORT_TEMP_BLOCKS] = "TEMP", [REPORT_PEAK_BYTES] = "PEAK",
+		[REPORT_RES_BYTES] = "RES", [REPORT_UNTOUCHED_BYTES] = "UNUSED",
+		[REPORT_SWAP_BYTES] = "SWAP", [REPORT_FAULT_BYTES] = "TOUCHED",
 		[REPORT_DELTA_BYTES] = "Δ LIVE",
 	};
 
@@ -48,7 +51,8 @@ int columns_value(enum column_id id)
 	return id < COLUMN_IDS ? defs[id].value : -1;
 }
 
-void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base)
+void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base,
+		    bool res)
 {
 	/* In the order in which they are given room, and the width the name keeps at least. Shown in
 	 * the order of the ids. */
@@ -57,7 +61,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, bool t
 		int name_min;
 	} wishes[] = {
 		{ COLUMN_PERCENT, 18 }, { COLUMN_DELTA, 20 }, { COLUMN_SELF, 24 }, { COLUMN_BLOCKS, 24 }, { COLUMN_RATE, 24 },
-		{ COLUMN_ERROR, 24 }, { COLUMN_TREND, 24 }, { COLUMN_PEAK, 56 }, { COLUMN_ALLOCS, 56 },
+		{ COLUMN_ERROR, 24 }, { COLUMN_TREND, 24 }, { COLUMN_RES, 40 }, { COLUMN_PEAK, 56 }, { COLUMN_ALLOCS, 56 },
 		{ COLUMN_TEMP, 56 }, { COLUMN_AVERAGE, 60 },
 	};
 	bool shown[COLUMN_IDS] = { false };
@@ -73,7 +77,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, bool t
 		enum column_id id = wishes[i].id;
 		if ((id == COLUMN_SELF) != tree && (id == COLUMN_SELF || id == COLUMN_TREND))
 			continue;
-		if ((id == COLUMN_ERROR && !sampled) || (id == COLUMN_DELTA && !base))
+		if ((id == COLUMN_RES && !res) || (id == COLUMN_ERROR && !sampled) || (id == COLUMN_DELTA && !base))
 			continue;
 		if (defs[id].value == (int)value && id != COLUMN_TEMP)
 			continue;	/* it is the first column already */
@@ -157,6 +161,9 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 			text = format_bytes(buf, s->live_bytes, w);
 			if (value == REPORT_LIVE_BYTES)
 				st |= STYLE_STRONG;
+			break;
+		case COLUMN_RES:
+			text = format_bytes(buf, s->res_bytes, w);
 			break;
 		case COLUMN_SELF:
 			if (row->self && report_value_of(row->self, value) > 0)

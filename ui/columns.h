@@ -14,7 +14,7 @@
 
 enum column_id {
 	COLUMN_VALUE,		/* what is sorted by, if it has no column of its own */
-	COLUMN_LIVE, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_DELTA, COLUMN_RATE, COLUMN_BLOCKS,
+	COLUMN_LIVE, COLUMN_RES, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_DELTA, COLUMN_RATE, COLUMN_BLOCKS,
 	COLUMN_AVERAGE, COLUMN_PEAK, COLUMN_ALLOCS, COLUMN_TEMP, COLUMN_TREND,
 	COLUMN_IDS
 };
@@ -38,8 +38,9 @@ struct column_row {
 };
 
 /* The columns for `cols` columns, sorted by `value`; tree: those of Tree. sampled: numbers are estimates.
- * base: there is one to compare with. */
-void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base);
+ * base: there is one to compare with. res: what is in memory is known. */
+void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base,
+		    bool res);
 void columns_heading(const struct columns *l, struct canvas *c, int y, int x, int cols,
 		     enum report_value value, bool reverse, const char *name_title);
 /* `whole`: what percents are of. */

@@ -36,14 +36,16 @@ struct rect box_draw(struct canvas *c, int rows, int cols, const char *title)
 
 struct menu {
 	struct modal modal;
-	int cursor;
+	enum report_value values[REPORT_VALUES];	/* those that are known of what is shown */
+	int n, cursor;
 	struct rect inside;
 };
 
 static const char letters[REPORT_VALUES] = {
 	[REPORT_LIVE_BYTES] = 'l', [REPORT_LIVE_BLOCKS] = 'b', [REPORT_ALLOC_BPS] = 'r',
 	[REPORT_ALLOC_CPS] = 'c', [REPORT_ALLOC_BYTES] = 'a', [REPORT_ALLOC_BLOCKS] = 'n',
-	[REPORT_TEMP_BLOCKS] = 't', [REPORT_PEAK_BYTES] = 'p',
+	[REPORT_TEMP_BLOCKS] = 't', [REPORT_PEAK_BYTES] = 'p', [REPORT_RES_BYTES] = 'm',
+	[REPORT_UNTOUCHED_BYTES] = 'u', [REPORT_SWAP_BYTES] = 'w', [REPORT_FAULT_BYTES] = 'f',
 	[REPORT_DELTA_BYTES] = 'd',
 };
 
@@ -51,17 +53,17 @@ static void menu_draw(struct ui *ui, struct modal *modal)
 {
 	struct menu *m = (struct menu *)modal;
 	struct canvas *c = ui->canvas;
-	struct rect r = box_draw(c, REPORT_VALUES + 2, 34, " Sort by ");
+	struct rect r = box_draw(c, m->n + 2, 34, " Sort by ");
 
 	m->inside = r;
 	/* a screen too low for all scrolls with the cursor */
 	int top = m->cursor >= r.rows ? m->cursor - r.rows + 1 : 0;
-	for (int i = 0; i < r.rows && top + i < REPORT_VALUES; i++) {
-		int v = top + i;
+	for (int i = 0; i < r.rows && top + i < m->n; i++) {
+		enum report_value v = m->values[top + i];
 		char text[64];
 		snprintf(text, sizeof(text), " %c  %-22s %s", letters[v], report_value_title(v),
-			 v == (int)ui->value ? (ui->reverse ? "▲" : "▼") : " ");
-		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (v == m->cursor ? STYLE_SELECTED : 0), text);
+			 v == ui->value ? (ui->reverse ? "▲" : "▼") : " ");
+		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (top + i == m->cursor ? STYLE_SELECTED : 0), text);
 	}
 	canvas_clip_all(c);
 }
@@ -72,13 +74,13 @@ static bool menu_key(struct ui *ui, struct modal *modal, const struct key_event 
 
 	if (ev->key == UKEY_MOUSE) {
 		int row = ev->y - m->inside.y;
-		if (ev->button == MOUSE_LEFT && row >= 0 && row < m->inside.rows && row < REPORT_VALUES &&
-		    ev->x >= m->inside.x && ev->x < m->inside.x + m->inside.cols) {
-			int top = m->cursor >= m->inside.rows ? m->cursor - m->inside.rows + 1 : 0;
-			ui_set_value(ui, top + row, true);
-		}
+		int top = m->cursor >= m->inside.rows ? m->cursor - m->inside.rows + 1 : 0;
+		if (ev->button == MOUSE_LEFT && row >= 0 && row < m->inside.rows && top + row < m->n &&
+		    ev->x >= m->inside.x && ev->x < m->inside.x + m->inside.cols)
+			ui_set_value(ui, m->values[top + row], true);
 		return false;
 	}
+	/* also one that isn't in the list: then it is said why */
 	for (int v = 0; v < REPORT_VALUES; v++)
 		if (ev->key == (unsigned char)letters[v]) {
 			ui_set_value(ui, v, true);
@@ -86,13 +88,13 @@ static bool menu_key(struct ui *ui, struct modal *modal, const struct key_event 
 		}
 	switch (action_of_key(ev->key, ui->screen)) {
 	case ACT_UP:
-		m->cursor = (m->cursor + REPORT_VALUES - 1) % REPORT_VALUES;
+		m->cursor = (m->cursor + m->n - 1) % m->n;
 		return true;
 	case ACT_DOWN:
-		m->cursor = (m->cursor + 1) % REPORT_VALUES;
+		m->cursor = (m->cursor + 1) % m->n;
 		return true;
 	case ACT_OPEN:
-		ui_set_value(ui, m->cursor, true);
+		ui_set_value(ui, m->values[m->cursor], true);
 		return false;
 	case ACT_REDRAW:
 		ui->clear = true;
@@ -112,7 +114,14 @@ void sort_menu_open(struct ui *ui)
 	struct menu *m = xcalloc(1, sizeof(*m));
 
 	m->modal = (struct modal){ .draw = menu_draw, .key = menu_key, .destroy = destroy_plain };
-	m->cursor = ui->value;
+	for (int v = 0; v < REPORT_VALUES; v++) {
+		/* what has changed since a mark is always worth a hint that there are marks */
+		if (v != REPORT_DELTA_BYTES && !ui_value_known(ui, v))
+			continue;
+		if (v == (int)ui->value)
+			m->cursor = m->n;
+		m->values[m->n++] = v;
+	}
 	ui_set_modal(ui, &m->modal);
 }
 

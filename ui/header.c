@@ -207,6 +207,9 @@ static void header_second(const struct ui *ui, struct canvas *c, struct rect r)
 	if (view->info.rss)
 		pieces_set(pieces_add(&p, 20, STYLE_LABEL, STYLE_NUMBER), "RSS", NULL,
 			   format_bytes(buf, view->info.rss, 6), NULL);
+	if (ui_value_known(ui, REPORT_RES_BYTES))
+		pieces_set(pieces_add(&p, 35, STYLE_LABEL, STYLE_NUMBER), "in memory", "Res",
+			   format_bytes(buf, t->s.res_bytes, 6), NULL);
 	pieces_set(pieces_add(&p, 30, STYLE_LABEL, STYLE_NUMBER), "Blocks", NULL,
 		   format_count(buf, q10_round(t->s.live_q10), 6), NULL);
 	if (live) {

@@ -60,6 +60,7 @@ void help_open(struct ui *ui)
 		"",
 		"  B/s is what a site allocates a second, freed or not. TEMP% is the share of its",
 		"  blocks that were freed within 10 ms. PEAK is what it held at the program's peak.",
+		"  RES is what of LIVE is in memory: touched, and not swapped out.",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(legend); i++)
 		pager_add(p, i == 1 ? STYLE_HEADING_SORT : STYLE_TEXT, "%s", legend[i]);
@@ -139,7 +140,7 @@ void log_open(struct ui *ui)
 static void add_numbers(struct ui *ui, struct pager *p, const struct selection *sel)
 {
 	const struct trace_stats *s = &sel->s;
-	char a[FORMAT_BUF], b[FORMAT_BUF], e[FORMAT_BUF] = "";
+	char a[FORMAT_BUF], b[FORMAT_BUF], c[FORMAT_BUF], e[FORMAT_BUF] = "";
 
 	if (ui_sampled(ui)) {
 		format_error(e, sel->se, (double)s->live_bytes, ui->canvas->unicode);
@@ -150,6 +151,10 @@ static void add_numbers(struct ui *ui, struct pager *p, const struct selection *
 		  format_count(b, q10_round(s->live_q10), 8), e);
 	if (ui->base != UI_BASE_NONE)
 		pager_add(p, STYLE_TEXT, "since mark %s", format_delta(a, sel->delta, 8, true));
+	if (ui_value_known(ui, REPORT_RES_BYTES))
+		pager_add(p, STYLE_TEXT, "in memory  %s, %s swapped out, %s never touched", format_bytes(a, s->res_bytes, 8),
+			  format_bytes(b, s->swap_bytes, 1),
+			  format_bytes(c, format_clamp(report_value_of(s, REPORT_UNTOUCHED_BYTES)), 1));
 	pager_add(p, STYLE_TEXT, "at peak    %s in %s blocks", format_bytes(a, s->peak_bytes, 8),
 		  format_count(b, q10_round(s->peak_q10), 8));
 	pager_add(p, STYLE_TEXT, "allocated  %s in %s blocks", format_bytes(a, s->alloc_bytes, 8),

@@ -50,6 +50,9 @@ void help_open(struct ui *ui);
 void log_open(struct ui *ui);
 void details_open(struct ui *ui);
 
+/* ---- memory.c ---- */
+void memory_open(struct ui *ui);
+
 /* ---- dialog.c ---- */
 void sort_menu_open(struct ui *ui);
 /* Ask what to do with a launched program that still runs. */

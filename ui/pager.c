@@ -165,6 +165,7 @@ static bool pager_key(struct ui *ui, struct modal *m, const struct key_event *ev
 	case ACT_BACK:
 	case ACT_HELP:
 	case ACT_LOG:
+	case ACT_MEMORY:
 	case ACT_DETAILS:
 	case ACT_OPEN:
 		return false;

@@ -40,12 +40,34 @@ void ui_set_screen(struct ui *ui, enum ui_view v)
 	ui->dirty = true;
 }
 
+bool ui_value_known(const struct ui *ui, enum report_value v)
+{
+	if (v == REPORT_DELTA_BYTES)
+		return ui->base != UI_BASE_NONE;
+	return ui->view ? report_value_known(ui->view, v) : v < REPORT_RES_BYTES;
+}
+
+/* Why it can't be chosen. */
+static const char *why_unknown(enum report_value v)
+{
+	switch (v) {
+	case REPORT_DELTA_BYTES:
+		return "nothing to compare with: m sets a mark";
+	case REPORT_SWAP_BYTES:
+		return "nothing is swapped out";
+	case REPORT_FAULT_BYTES:
+		return "page faults aren't sampled: --faults does";
+	default:
+		return "what is in memory isn't known (yet)";
+	}
+}
+
 void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse)
 {
 	if (v >= REPORT_VALUES)
 		return;
-	if (v == REPORT_DELTA_BYTES && ui->base == UI_BASE_NONE) {
-		ui_message(ui, false, "nothing to compare with: m sets a mark");
+	if (!ui_value_known(ui, v)) {
+		ui_message(ui, false, "%s", why_unknown(v));
 		return;
 	}
 	ui->reverse = toggle_reverse && v == ui->value && ui->screen == UI_SITES && !ui->reverse;
@@ -95,7 +117,7 @@ static void next_value(struct ui *ui, int step)
 
 	do
 		v = (v + step + REPORT_VALUES) % REPORT_VALUES;
-	while (v == REPORT_DELTA_BYTES && ui->base == UI_BASE_NONE);
+	while (!ui_value_known(ui, v));
 	ui_set_value(ui, v, false);
 }
 
@@ -242,6 +264,9 @@ static bool act_generally(struct ui *ui, enum action a)
 		return true;
 	case ACT_LOG:
 		log_open(ui);
+		return true;
+	case ACT_MEMORY:
+		memory_open(ui);
 		return true;
 	case ACT_COMMAND:
 		prompt_open(&ui->prompt, PROMPT_COMMAND, "");

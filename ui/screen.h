@@ -180,6 +180,8 @@ void ui_find_step(struct ui *ui, int direction);
 /* ---- perform.c ---- */
 bool ui_action(struct ui *ui, enum action a);
 void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse);
+/* Can rows be measured by it now? */
+bool ui_value_known(const struct ui *ui, enum report_value v);
 void ui_set_screen(struct ui *ui, enum ui_view v);
 /* Set or clear (NULL, "") the filter; a bad pattern is said in the status line, and the old one stays. */
 bool ui_set_filter(struct ui *ui, const char *pattern);

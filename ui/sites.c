@@ -193,7 +193,8 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 	int rows = r.rows - heading;
 
 	st->rect = r;
-	columns_layout(&st->columns, r.cols, ui->value, false, ui_sampled(ui), ui->base != UI_BASE_NONE);
+	columns_layout(&st->columns, r.cols, ui->value, false, ui_sampled(ui), ui->base != UI_BASE_NONE,
+		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&st->list, st->n, rows);
 	if (heading)
 		columns_heading(&st->columns, c, r.y, r.x, r.cols, ui->value, ui->reverse, "SITE");

@@ -32,5 +32,7 @@ static inline uint64_t ticks_to_ns(const struct ticks_clock *clock, uint64_t tic
 
 /* CLOCK_MONOTONIC in seconds: for timeouts and intervals of heaptop's own. */
 double monotonic_seconds(void);
+/* CPU time of the calling thread: what heaptop's own work costs. */
+double thread_cpu_seconds(void);
 
 #endif

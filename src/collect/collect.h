@@ -35,6 +35,7 @@ struct collect_config {
 	bool mmap;			/* mappings count, too */
 	bool uprobe;			/* nothing is placed in the program: probe_uprobe_create(); */
 	bool uprobe_multi;		/* not by session uprobes */
+	bool faults;			/* page faults are sampled */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */

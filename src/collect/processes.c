@@ -132,6 +132,23 @@ static void take_view(struct processes *ps, struct process *p)
 	add_to_sum(ps, p);
 }
 
+static void add_memory(struct view_memory *to, const struct view_memory *m)
+{
+	to->anon += m->anon;
+	to->file += m->file;
+	to->shmem += m->shmem;
+	to->swap += m->swap;
+	to->stacks += m->stacks;
+	to->data += m->data;
+	to->agent_anon += m->agent_anon;
+	to->agent_shmem += m->agent_shmem;
+	to->older += m->older;
+	to->tracked_anon += m->tracked_anon;
+	to->tracked_file += m->tracked_file;
+	to->tracked_var += m->tracked_var;
+	to->scan_share += m->scan_share;
+}
+
 /* What can be added up of what is told beside the heap. */
 static void add_info(struct view_info *to, const struct view_info *i, bool running)
 {
@@ -148,6 +165,7 @@ static void add_info(struct view_info *to, const struct view_info *i, bool runni
 	if (!running)
 		return;
 	to->rss += i->rss;
+	add_memory(&to->memory, &i->memory);
 	to->threads += i->threads;
 	if (i->rate > to->rate)
 		to->rate = i->rate;
@@ -171,6 +189,7 @@ static struct view *publish_sum(struct processes *ps)
 	if (first->over)
 		info.rate = 0;
 	info.rss = info.threads = info.processes = 0;
+	info.memory = (struct view_memory){ 0 };
 	info.events = info.dropped = info.gap = info.stacks = info.stacks_complete = 0;
 	info.walked = info.copied = info.untracked = 0;
 	memset(info.ends, 0, sizeof(info.ends));
@@ -298,6 +317,7 @@ static void merge_ended(struct processes *ps, struct process *p)
 		free(program);
 	add_info(&to->info, &p->view->info, true);
 	to->info.rss = to->info.threads = 0;
+	to->info.memory = (struct view_memory){ 0 };
 	struct merge_member *member = merge_join(to->heap);
 	merge_take(to->heap, member, p->view);
 	merge_leave(to->heap, member);

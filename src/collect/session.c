@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "collect/frames.h"
 #include "collect/record.h"
+#include "collect/touching.h"
 #include "elf/modules.h"
 #include "heap/heap.h"
 #include "heap/view.h"
@@ -40,14 +40,6 @@
 #define START_COST 0.05		/* seconds of its time that may cost it */
 #define START_LOOK 0.01		/* between looks at that */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
-
-static double thread_cpu(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
 
 uint32_t session_wire_rule(void *session, uint64_t pc)
 {
@@ -78,12 +70,12 @@ static void tell_modules(struct session *s)
 static struct err *read_modules(struct session *s, bool *ret_changed)
 {
 	bool changed = false;
-	double began = thread_cpu();
+	double began = thread_cpu_seconds();
 	struct err *err = target_refresh_modules(s->target, s->mods, &changed);
 
 	*ret_changed = changed;
 	s->last_modules = monotonic_seconds();
-	double interval = changed ? 0 : (thread_cpu() - began) / MODULES_SHARE;
+	double interval = changed ? 0 : (thread_cpu_seconds() - began) / MODULES_SHARE;
 	s->modules_interval = interval < MODULES_SECONDS_MIN ? MODULES_SECONDS_MIN
 			    : interval < MODULES_SECONDS ? interval : MODULES_SECONDS;
 	if (!err && s->placed)
@@ -167,17 +159,45 @@ void session_watch_births(struct session *s)
 	target_tell_births(s->target, &births);
 }
 
+/* Where it can't be it is said, and all else goes on. */
+static void open_faults(struct session *s)
+{
+	struct err *err = s->config.faults ? touching_open(s->target, &s->touching) : NULL;
+
+	if (err)
+		log_line("%s", err->text);
+	err_free(err);
+}
+
+static size_t drain_faults(struct session *s, bool last)
+{
+	const struct touching_of of = {
+		.heap = s->heap,
+		.unwinder = s->unwinder,
+		.frames = s->frames,
+		.missed = refresh_after_miss,
+		.ctx = s,
+	};
+
+	if (!s->touching)
+		return 0;
+	double began = thread_cpu_seconds();
+	size_t n = touching_step(s->touching, &of, ticks_to_ns(&s->clock, ticks_now()), monotonic_seconds(), last);
+	s->work += thread_cpu_seconds() - began;
+	return n;
+}
+
 size_t session_drain(struct session *s, bool last)
 {
 	if (!s->placed)
 		return 0;
-	double began = thread_cpu();
+	double began = thread_cpu_seconds();
 	size_t n = s->probe->ops->drain(s->probe, s->target, last, intake_event, &s->intake);
 	intake_flush(&s->intake);
 	if (s->intake.resync)
 		s->probe->ops->resync(s->probe);
 	s->intake.resync = false;
-	s->work += thread_cpu() - began;
+	s->work += thread_cpu_seconds() - began;
 	return n;
 }
 
@@ -239,6 +259,7 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods, place->modules);
 	s->heap = new_heap(s);
+	residence_init(&s->residence, false);
 	s->clock = *place->clock;
 	s->clock.ticks0 = ticks_now();
 	s->clock.ns0 += (uint64_t)((double)(s->clock.ticks0 - place->clock->ticks0) * s->clock.ns_per_tick);
@@ -262,6 +283,7 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 	struct session *s = create(config, place, modules_create(), NULL);
 
 	s->attached = pid != 0;
+	residence_init(&s->residence, s->attached);
 	*ret_exit = pid ? 1 : LAUNCH_FAILED;
 	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
 	s->intake.recorder = s->recorder;
@@ -273,6 +295,7 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 		return err;
 	}
 	target_family_join(place->family, s->target);
+	open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -302,6 +325,7 @@ struct err *session_open_forked(struct session *parent, const struct session_pla
 		*ret = NULL;
 		return err;
 	}
+	open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -319,6 +343,7 @@ struct err *session_open_image(const struct collect_config *config, const struct
 		close_without(s);
 		return err;
 	}
+	open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -329,6 +354,8 @@ void session_close(struct session *s)
 		return;
 	s->probe->ops->destroy(s->probe);
 	target_destroy(s->target);
+	residence_deinit(&s->residence);
+	touching_close(s->touching);
 	heap_destroy(s->heap);
 	recorder_destroy(s->recorder);
 	frames_destroy(s->frames);
@@ -446,6 +473,17 @@ static void look_at_threads(struct session *s, double now)
 	s->next_threads = now + (cost > THREADS_SECONDS ? cost : THREADS_SECONDS);
 }
 
+static struct residence_of residence_of(const struct session *s)
+{
+	return (struct residence_of){
+		.target = s->target,
+		.heap = s->heap,
+		.probe = s->placed ? s->probe : NULL,
+		.events = s->intake.events,
+		.rss = s->usage.rss,
+	};
+}
+
 static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
@@ -467,6 +505,8 @@ static void look_after(struct session *s)
 		measure(s, now, false);
 	if (now >= s->next_threads)
 		look_at_threads(s, now);
+	const struct residence_of of = residence_of(s);
+	residence_step(&s->residence, &of, now);
 	if (now - s->last_modules >= s->modules_interval)
 		err_free(session_refresh_modules(s));
 	if (now - s->last_refine >= REFINE_SECONDS) {
@@ -483,10 +523,13 @@ static void look_after(struct session *s)
 static struct err *on_exec(struct session *s)
 {
 	session_drain(s, true);
+	drain_faults(s, true);
 	s->probe->ops->destroy(s->probe);
 	s->placed = s->extend = false;
 	heap_destroy(s->heap);
 	s->heap = new_heap(s);
+	residence_deinit(&s->residence);
+	residence_init(&s->residence, false);
 	/* a rate chosen by hand stays */
 	control_init(&s->control, s->config.budget, s->control.on ? s->config.rate : s->control.rate,
 		     s->control.on);
@@ -536,7 +579,10 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 			s->ending = true;
 			err_free(session_refresh_modules(s));
 			session_drain(s, true);
+			drain_faults(s, true);
 			measure(s, monotonic_seconds(), true);
+			const struct residence_of of = residence_of(s);
+			residence_finish(&s->residence, &of, monotonic_seconds());
 			continue;	/* which lets it go */
 		case TARGET_EXITED:
 			on_end(s);
@@ -557,7 +603,7 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
 	uint64_t taught = s->taught;
-	size_t n = session_drain(s, false);
+	size_t n = session_drain(s, false) + drain_faults(s, false);
 
 	look_after(s);
 	if (s->replaced) {
@@ -619,6 +665,8 @@ struct view *session_publish(struct session *s)
 		.copied = s->stats.copied,
 		.untracked = s->stats.no_slot,
 		.rss = s->usage.rss,
+		.memory = s->residence.memory,
+		.faults = s->touching != NULL,
 		.threads = s->usage.threads,
 		.pause = (float)s->pause_seconds,
 		.nhooks = (uint32_t)(nhooks - nun),

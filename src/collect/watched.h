@@ -13,6 +13,7 @@
 #include "collect/collect.h"
 #include "collect/control.h"
 #include "collect/intake.h"
+#include "collect/residence.h"
 #include "collect/session.h"
 #include "probe/probe.h"
 #include "target/target.h"
@@ -21,6 +22,7 @@ struct frames;
 struct heap;
 struct modules;
 struct recorder;
+struct touching;
 struct unwinder;
 
 struct session {
@@ -47,6 +49,8 @@ struct session {
 	double last_extend, last_refine;
 	double miss_interval;	/* seconds; see refresh_after_miss */
 	struct control control;
+	struct residence residence;
+	struct touching *touching;	/* or NULL: page faults aren't sampled */
 	uint64_t usage_events;	/* events at the last look at the usage */
 	double work;		/* seconds of CPU time spent on events */
 	double pause_seconds;	/* the target was stopped to get in */

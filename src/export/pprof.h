@@ -2,7 +2,8 @@
  * A view as pprof profile and back; profile.proto has the format. Sample types: alloc_objects,
  * alloc_space, inuse_objects, inuse_space (the default), as Go's heap profiles have them, then
  * peak_objects, peak_space (held at the process's peak), temp_objects, temp_space (freed within
- * 10 ms). Any thread.
+ * 10 ms); and where anything is known of them resident_space, swapped_space (of inuse_space) and touched_space (of
+ * pages whose first touch the stack is). Any thread.
  */
 #ifndef HEAPTOP_EXPORT_PPROF_H
 #define HEAPTOP_EXPORT_PPROF_H

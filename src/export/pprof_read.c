@@ -26,7 +26,7 @@
 #define OWN_VADDR (1ull << 47)		/* addresses given out by us */
 
 enum column { ALLOC_OBJECTS, ALLOC_SPACE, INUSE_OBJECTS, INUSE_SPACE, PEAK_OBJECTS, PEAK_SPACE,
-	      TEMP_OBJECTS, TEMP_SPACE, COLUMNS };
+	      TEMP_OBJECTS, TEMP_SPACE, RESIDENT_SPACE, SWAPPED_SPACE, TOUCHED_SPACE, COLUMNS };
 
 /* Message ids -> index; ids are arbitrary 64-bit numbers. */
 struct id_map {
@@ -170,6 +170,7 @@ static struct err *find_columns(struct reader *r)
 	static const char *const names[COLUMNS] = {
 		"alloc_objects", "alloc_space", "inuse_objects", "inuse_space",
 		"peak_objects", "peak_space", "temp_objects", "temp_space",
+		"resident_space", "swapped_space", "touched_space",
 	};
 	const Pprof__Profile *p = r->profile;
 
@@ -328,6 +329,14 @@ static void take_values(const struct reader *r, const Pprof__Sample *sample, str
 		s->peak_bytes = s->live_bytes;
 		peak = live;
 	}
+	/* of what is live, a part is in memory, another swapped out */
+	s->res_bytes = value(r, sample, RESIDENT_SPACE);
+	if (s->res_bytes > s->live_bytes)
+		s->res_bytes = s->live_bytes;
+	s->swap_bytes = value(r, sample, SWAPPED_SPACE);
+	if (s->swap_bytes > s->live_bytes - s->res_bytes)
+		s->swap_bytes = s->live_bytes - s->res_bytes;
+	s->fault_bytes = value(r, sample, TOUCHED_SPACE);
 	meta_defaults(s, alloc, live, value(r, sample, TEMP_OBJECTS), peak);
 }
 

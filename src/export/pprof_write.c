@@ -49,6 +49,7 @@ struct writer {
 	const struct view *view;
 	struct arena arena;
 	struct list strings, functions, locations, mappings, samples;
+	size_t ntypes;			/* of sample_types, those that are written */
 	struct index string_index, function_index, location_index, mapping_index;
 	int64_t *comments;
 	size_t ncomments, comments_cap;
@@ -236,8 +237,17 @@ static const struct { const char *type, *unit; } sample_types[] = {
 	{ "inuse_objects", "count" }, { "inuse_space", "bytes" },
 	{ "peak_objects", "count" }, { "peak_space", "bytes" },
 	{ "temp_objects", "count" }, { "temp_space", "bytes" },
+	/* only where there is something of them: they aren't known of every process */
+	{ "resident_space", "bytes" }, { "swapped_space", "bytes" }, { "touched_space", "bytes" },
 };
 #define NTYPES ARRAY_SIZE(sample_types)
+#define NTYPES_ALWAYS 8u
+
+static size_t types_of(const struct view *view)
+{
+	return report_value_known(view, REPORT_RES_BYTES) || report_value_known(view, REPORT_FAULT_BYTES) ? NTYPES
+		: NTYPES_ALWAYS;
+}
 
 static void add_sample(struct writer *w, const struct view_trace *trace)
 {
@@ -246,9 +256,10 @@ static void add_sample(struct writer *w, const struct view_trace *trace)
 	const uint64_t values[NTYPES] = {
 		q10_round(s->alloc_q10), s->alloc_bytes, q10_round(s->live_q10), s->live_bytes,
 		q10_round(s->peak_q10), s->peak_bytes, q10_round(s->temp_q10), s->temp_bytes,
+		s->res_bytes, s->swap_bytes, s->fault_bytes,
 	};
 
-	sample->n_value = NTYPES;
+	sample->n_value = w->ntypes;
 	sample->value = arena_take(&w->arena, sizeof(values));
 	memcpy(sample->value, values, sizeof(values));
 	uint32_t depth = tree_get(w->view->tree, trace->node).depth;
@@ -381,7 +392,8 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	Pprof__ValueType period = PPROF__VALUE_TYPE__INIT;
 
 	list_add(&w.strings, "");
-	for (size_t i = 0; i < NTYPES; i++) {
+	w.ntypes = types_of(view);
+	for (size_t i = 0; i < w.ntypes; i++) {
 		types[i] = (Pprof__ValueType)PPROF__VALUE_TYPE__INIT;
 		types[i].type = string(&w, sample_types[i].type);
 		types[i].unit = string(&w, sample_types[i].unit);
@@ -396,7 +408,7 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 
 	period.type = string(&w, "space");
 	period.unit = string(&w, "bytes");
-	profile.n_sample_type = NTYPES;
+	profile.n_sample_type = w.ntypes;
 	profile.sample_type = type_list;
 	profile.default_sample_type = string(&w, "inuse_space");
 	profile.period_type = &period;

@@ -56,6 +56,7 @@ struct heap {
 	struct tree_path paths[WIRE_SLOTS + 1];	/* of the thread's last stack; one for no thread at all */
 	struct undo undo[WIRE_SLOTS];
 	struct ranges ranges;
+	struct resident *resident;
 	struct taken *taken[WIRE_SLOTS];	/* NULL: it hasn't unmapped anything yet */
 	uint64_t now;			/* newest time seen */
 	uint64_t lost_frees, untracked;
@@ -86,6 +87,7 @@ struct heap *heap_create(const struct heap_config *config)
 	threads_init(&heap->threads);
 	weights_init(&heap->weights);
 	ranges_init(&heap->ranges, HEAP_MAX_RANGES);
+	heap->resident = resident_create();
 	heap->point_step = 1;
 	return heap;
 }
@@ -103,6 +105,7 @@ void heap_destroy(struct heap *heap)
 	free(heap->which);
 	live_deinit(&heap->live);
 	ranges_deinit(&heap->ranges);
+	resident_destroy(heap->resident);
 	for (size_t i = 0; i < WIRE_SLOTS; i++)
 		free(heap->taken[i]);
 	threads_deinit(&heap->threads);
@@ -336,6 +339,14 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	heap->free_q10 -= w.blocks_q10;
 }
 
+void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct heap_stack *stack)
+{
+	/* of no slot: a thread's next stack is told by its difference to its last allocation's */
+	uint32_t node = node_of_stack(heap, stack, WIRE_SLOTS);
+
+	traces_fault(&heap->traces, trace_of(heap, node), bytes, time);
+}
+
 /* ---- mappings ---- */
 
 /* Bytes as they are, and a block or none: mappings aren't sampled. */
@@ -567,6 +578,69 @@ void heap_thread_name(struct heap *heap, uint16_t number, const char *name)
 {
 	threads_name(&heap->threads, number, name);
 	consider(heap, number);
+}
+
+/* ---- resident bytes ---- */
+
+static bool thread_is_chosen(void *ctx, uint16_t thread)
+{
+	return is_chosen(ctx, thread);
+}
+
+void heap_resident_begin(struct heap *heap)
+{
+	const struct resident_source source = {
+		.live = &heap->live,
+		.ranges = &heap->ranges,
+		.weights = &heap->weights,
+		.traces = &heap->traces,
+		.chosen = heap->which ? thread_is_chosen : NULL,
+		.ctx = heap,
+	};
+
+	resident_begin(heap->resident, &source);
+}
+
+/* Several traces may have one record among the chosen threads'. */
+static void apply_chosen(struct heap *heap, const struct resident_sum *sums, size_t n)
+{
+	size_t cap = heap->chosen.n + n;
+	CLEANUP_FREE struct resident_sum *of = xcalloc(cap + 1, sizeof(*of));
+
+	for (size_t i = 0; i < n && i < heap->traces.n; i++) {
+		uint32_t trace;
+		if ((!sums[i].chosen_bytes && !sums[i].chosen_swapped) || heap->traces.items[i].node != sums[i].node ||
+		    !chosen_trace(heap, (uint32_t)i, 0, &trace) || trace >= cap)
+			continue;
+		of[trace].bytes += sums[i].chosen_bytes;
+		of[trace].swapped += sums[i].chosen_swapped;
+	}
+	for (uint32_t i = 0; i < heap->chosen.n && i < cap; i++)
+		traces_resident(&heap->chosen, i, of[i].bytes, of[i].swapped);
+}
+
+bool heap_resident_step(struct heap *heap, resident_runs_fn runs, void *ctx, double seconds, int *ret_errnum)
+{
+	static const struct resident_sum nothing;
+	size_t n;
+
+	if (!resident_step(heap->resident, &heap->weights, runs, ctx, seconds, ret_errnum))
+		return false;
+	if (*ret_errnum)
+		return true;
+	const struct resident_sum *sums = resident_sums(heap->resident, &n);
+	for (uint32_t i = 0; i < heap->traces.n; i++) {
+		const struct resident_sum *sum = i < n && sums[i].node == heap->traces.items[i].node ? &sums[i] : &nothing;
+		traces_resident(&heap->traces, i, sum->bytes, sum->swapped);
+	}
+	if (heap->which)
+		apply_chosen(heap, sums, n);
+	return true;
+}
+
+const struct resident_totals *heap_resident_totals(const struct heap *heap)
+{
+	return resident_totals(heap->resident);
 }
 
 /* ---- publishing ---- */

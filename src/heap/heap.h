@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heap/resident.h"
+
 struct heap;
 struct view;
 struct view_info;
@@ -28,7 +30,7 @@ struct heap_config {
 };
 
 /*
- * The ceiling: HEAP_MAX_TRACES traces of 216 bytes (113 MB) and 136 in the newest view (71 MB; views
+ * The ceiling: HEAP_MAX_TRACES traces of 240 bytes (126 MB) and 160 in the newest view (84 MB; views
  * share these, so that each further one that is held costs what changed since, and half a byte a trace),
  * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 5/8
  * full (512 MB), HEAP_MAX_RANGES pieces of mappings of 64 (64 MB). When the traces are used up, those without live blocks that were idle longest are merged
@@ -104,6 +106,20 @@ void heap_unmap(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time,
 void heap_move(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
 	       const struct heap_stack *stack);
 void heap_ununmap(struct heap *heap, uint32_t slot);
+
+/*
+ * Look which of the live blocks' bytes are in memory (resident.h), a slice after the other: begin, then step until
+ * it returns true; the traces have their new figures then. *ret_errnum is what `runs` has failed with, or 0.
+ */
+void heap_resident_begin(struct heap *heap);
+bool heap_resident_step(struct heap *heap, resident_runs_fn runs, void *ctx, double seconds, int *ret_errnum);
+const struct resident_totals *heap_resident_totals(const struct heap *heap);
+
+/*
+ * That stack was the first to touch so many bytes of pages (page faults, sampled). Counted beside all else: it changes
+ * no other figure of any trace.
+ */
+void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct heap_stack *stack);
 
 /*
  * Publish: compute rates since the last publish and freeze a view. `info` is copied (its strings

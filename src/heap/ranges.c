@@ -139,6 +139,7 @@ static void take_out(struct ranges *ranges, uint32_t link)
 	split(ranges, ranges->root, start, &left, &right);
 	split(ranges, right, start + 1, &middle, &right);
 	ranges->root = join(ranges, left, right);
+	*node_at(ranges, link) = (struct range_node){ 0 };
 	VEC_GROW(ranges->spare_nodes, ranges->nspare_nodes, ranges->spare_nodes_cap);
 	ranges->spare_nodes[ranges->nspare_nodes++] = link - 1;
 }

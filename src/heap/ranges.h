@@ -30,7 +30,7 @@ struct range_part {
 };
 
 struct range_node {
-	uint64_t start, end;
+	uint64_t start, end;		/* both 0: a spare one */
 	uint32_t mapping;		/* index */
 	uint32_t left, right;		/* index + 1, 0: none */
 	uint32_t priority;		/* no smaller than its children's */

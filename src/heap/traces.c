@@ -271,6 +271,36 @@ void traces_untrim(struct traces *traces, uint32_t trace, uint64_t bytes, uint64
 	live_grew(traces, time);
 }
 
+/* Blocks may have gone since it was looked. */
+static void bound_resident(struct trace_stats *s)
+{
+	if (s->res_bytes > s->live_bytes)
+		s->res_bytes = s->live_bytes;
+	if (s->swap_bytes > s->live_bytes - s->res_bytes)
+		s->swap_bytes = s->live_bytes - s->res_bytes;
+}
+
+void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t swapped)
+{
+	struct trace *t = &traces->items[trace];
+
+	if (t->s.res_bytes == bytes && t->s.swap_bytes == swapped)
+		return;
+	t->s.res_bytes = bytes;
+	t->s.swap_bytes = swapped;
+	bound_resident(&t->s);
+	mark(traces, trace);
+}
+
+void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time)
+{
+	struct trace *t = &traces->items[trace];
+
+	mark(traces, trace);
+	t->touched = time;
+	t->s.fault_bytes += bytes;
+}
+
 /* The window that rates are told from, and whether a new base is to be taken. */
 struct window {
 	int from;
@@ -310,6 +340,7 @@ static uint8_t update(struct traces *traces, struct trace *t, const struct windo
 	uint8_t ret = 0;
 
 	settle(traces, t);
+	bound_resident(s);
 	/* an undone free may lie before the base: then the difference is below 0 */
 	int64_t freed = (int64_t)(s->free_bytes - base->free_bytes);
 	int64_t frees = (int64_t)(s->free_q10 - base->free_q10);

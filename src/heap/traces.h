@@ -87,6 +87,12 @@ void traces_trim(struct traces *traces, uint32_t trace, uint64_t bytes);
 /* Exactly undoes traces_trim. */
 void traces_untrim(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
 
+/* What of its live blocks is in memory and swapped out now, bounded by what is live. */
+void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t swapped);
+
+/* Bytes that it was the first to touch. */
+void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
+
 /* Give the view its traces, peaks and rates filled in, and totals.s. */
 void traces_publish(struct traces *traces, uint64_t time, struct view *view);
 

@@ -95,6 +95,9 @@ void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src)
 	dst->peak_q10 += src->peak_q10;
 	dst->samples += src->samples;
 	dst->live_samples += src->live_samples;
+	dst->res_bytes += src->res_bytes;
+	dst->swap_bytes += src->swap_bytes;
+	dst->fault_bytes += src->fault_bytes;
 	dst->live_var += src->live_var;
 	dst->alloc_var += src->alloc_var;
 	dst->alloc_bps += src->alloc_bps;

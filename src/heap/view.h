@@ -27,6 +27,10 @@ struct trace_stats {
 						 * sum up to the peak over any set of traces */
 	uint64_t samples;			/* allocation events seen */
 	uint64_t live_samples;			/* of them still live */
+	uint64_t res_bytes, swap_bytes;		/* of live_bytes: in memory, swapped out, when that was last looked
+						 * at (resident.h); never more than live_bytes together */
+	uint64_t fault_bytes;			/* of pages first touched by this stack since the start, of whatever
+						 * block; a stack that only touched has nothing else here */
 	double live_var, alloc_var;		/* variance of live_bytes, alloc_bytes; 0: exact */
 	float alloc_bps, alloc_cps;		/* bytes, calls a second, over the last ~2 s */
 	float free_bps, free_cps;
@@ -69,6 +73,22 @@ struct view_unhooked {
 	char *name, *module, *reason;
 };
 
+/*
+ * What the system counts, and what of it isn't the heap, to set against it (report/rss.h). From /proc, read together,
+ * now and then. All in bytes.
+ */
+struct view_memory {
+	uint64_t anon, file, shmem;	/* RssAnon, RssFile, RssShmem: together the RSS; 0: not known (yet) */
+	uint64_t swap;			/* VmSwap */
+	uint64_t stacks;		/* of anon: all threads' stacks */
+	uint64_t data;			/* of anon: data of modules: written to, or relocated */
+	uint64_t agent_anon, agent_shmem;	/* heaptop's own in it, of anon and of shmem */
+	uint64_t older;			/* attached: what of anon was there then and isn't any of these */
+	uint64_t tracked_anon, tracked_file;	/* of live blocks: resident.h's totals; estimated */
+	double tracked_var;		/* variance of the two together */
+	float scan_share;		/* of a core that looking at the page maps takes */
+};
+
 struct view_info {
 	int pid;
 	char *command;		/* sanitised */
@@ -89,6 +109,8 @@ struct view_info {
 	uint64_t walked, copied;	/* stacks walked inside the target; copied, to be walked here */
 	uint64_t untracked;	/* live blocks beyond the table's bound, or calls of slotless threads */
 	uint64_t rss;		/* bytes */
+	struct view_memory memory;
+	bool faults;		/* page faults are sampled */
 	uint32_t threads;
 	float pause;		/* seconds the target was stopped at attach */
 	uint32_t processes;	/* the view is the sum of that many; 0, 1: of one */

@@ -380,6 +380,20 @@ static const char *where(struct probe *p)
 	return "agent in the program";
 }
 
+static size_t memory(const struct probe *p, struct rss_range *ret, size_t max)
+{
+	const struct agent *a = (const struct agent *)p;
+	size_t n = 0;
+
+	if (a->state && n < max)
+		ret[n++] = (struct rss_range){ a->state, a->state + WIRE_STATE_BYTES };
+	if (a->rings && n < max)
+		ret[n++] = (struct rss_range){ a->rings, a->rings + a->rings_bytes };
+	for (size_t i = 0; i < a->nislands && n < max; i++)
+		ret[n++] = (struct rss_range){ a->islands[i].addr, a->islands[i].addr + a->islands[i].bytes };
+	return n;
+}
+
 static void destroy(struct probe *p)
 {
 	struct agent *a = agent_of(p);
@@ -415,6 +429,7 @@ static const struct probe_ops agent_ops = {
 	.present = agent_present,
 	.born = agent_born,
 	.ended = agent_ended,
+	.memory = memory,
 	.reteach = agent_reteach,
 	.update = agent_update,
 	.extend = agent_extend,

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "target/rss.h"
 #include "wire/wire.h"
 
 struct err;
@@ -125,6 +126,8 @@ struct probe_ops {
 	 * from their birth on. And one of them that is no more; its registers are those of its birth. */
 	void (*born)(struct probe *p, struct target *t, const struct target_thread *thread);
 	void (*ended)(struct probe *p, const struct target_thread *thread);
+	/* Where in the target its own memory lies; at most `max` ranges, returns how many. */
+	size_t (*memory)(const struct probe *p, struct rss_range *ret, size_t max);
 	/* The modules have changed: take back what isn't so any more. */
 	void (*reteach)(struct probe *p, probe_rule_fn rule, void *ctx);
 	/*

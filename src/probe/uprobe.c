@@ -420,6 +420,20 @@ static void reteach(struct probe *p, probe_rule_fn rule, void *ctx)
 	(void)ctx;
 }
 
+/* Threads need nothing from us: their storage is made at their first call. */
+static void born(struct probe *p, struct target *t, const struct target_thread *thread)
+{
+	(void)p;
+	(void)t;
+	(void)thread;
+}
+
+static void ended(struct probe *p, const struct target_thread *thread)
+{
+	(void)p;
+	(void)thread;
+}
+
 /* ---- out again ---- */
 
 static struct err *take_out(struct probe *p, struct target *t, bool *ret_again)
@@ -470,6 +484,8 @@ static const struct probe_ops uprobe_ops = {
 	.teach = teach,
 	.resync = resync,
 	.present = present,
+	.born = born,
+	.ended = ended,
 	.reteach = reteach,
 	.update = update,
 	.extend = extend,

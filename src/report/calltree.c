@@ -30,6 +30,7 @@ struct cell {
 	const struct cell *base;	/* the same path in the base's tree, NULL: isn't there */
 	bool expanded;
 	size_t nchildren;
+	size_t ntouchers;		/* of them: that only touched memory */
 	struct cell **children;		/* in the arena */
 	const struct report_cell **sorted[REPORT_VALUES];	/* in the arena, made when asked for */
 	struct cell *next;		/* all cells of the tree, to free their places */
@@ -456,12 +457,20 @@ const struct report_cell *const *report_tree_children(struct report_tree *t,
 	if (!cell->sorted[value]) {
 		const struct report_cell **list =
 			arena_take(&t->arena, cell->nchildren * sizeof(*list) + 1);
-		for (size_t i = 0; i < cell->nchildren; i++)
-			list[i] = &cell->children[i]->pub;
-		if (cell->nchildren)
-			qsort_r(list, cell->nchildren, sizeof(*list), compare_cells, &value);
+		size_t n = 0;
+		cell->ntouchers = 0;
+		for (size_t i = 0; i < cell->nchildren; i++) {
+			bool toucher = stats_only_touched(&cell->children[i]->pub.total);
+			cell->ntouchers += toucher;
+			if (!toucher || value == REPORT_FAULT_BYTES)
+				list[n++] = &cell->children[i]->pub;
+		}
+		if (n)
+			qsort_r(list, n, sizeof(*list), compare_cells, &value);
 		cell->sorted[value] = list;
 	}
+	if (value != REPORT_FAULT_BYTES)
+		*ret_n -= cell->ntouchers;
 	return cell->sorted[value];
 }
 

@@ -98,6 +98,12 @@ static inline bool report_passes(const struct report *r, uint32_t node)
 	return !r->filter.pattern || r->filter.match[node] != r->filter.exclude;
 }
 
+/* A stack, or several, that first touched memory and never allocated any. */
+static inline bool stats_only_touched(const struct trace_stats *s)
+{
+	return s->fault_bytes && !s->alloc_q10 && !s->alloc_bytes;
+}
+
 /* The trees are made anew when they are looked at again. */
 void report_forget_trees(struct report *r);
 

@@ -32,6 +32,10 @@ enum report_value {
 	REPORT_ALLOC_BLOCKS,	/* "allocs" */
 	REPORT_TEMP_BLOCKS,	/* "temp" */
 	REPORT_PEAK_BYTES,	/* "peak": held at the process's peak */
+	REPORT_RES_BYTES,	/* "res": live bytes that are in memory */
+	REPORT_UNTOUCHED_BYTES,	/* "untouched": live bytes that neither are nor were swapped out */
+	REPORT_SWAP_BYTES,	/* "swap": live bytes swapped out */
+	REPORT_FAULT_BYTES,	/* "faults": bytes of pages this stack was the first to touch */
 	REPORT_DELTA_BYTES,	/* "delta": live bytes less those of the base; signed, ordered by size */
 	REPORT_VALUES
 };
@@ -43,6 +47,9 @@ int report_value_parse(const char *name);
 double report_value_of(const struct trace_stats *s, enum report_value v);
 /* Is the value in bytes (else in blocks or calls)? per second? */
 bool report_value_is_bytes(enum report_value v);
+/* Is there anything known of it in the view? (Page maps may not be readable, faults not sampled, older snapshots
+ * have neither.) Delta: true. */
+bool report_value_known(const struct view *view, enum report_value v);
 
 /* `wait`: batch and exports wait for every name; screens never do. `names` must outlive the
  * report; NULL: all frames are shown as module+offset. */
@@ -95,7 +102,8 @@ double report_site_value(const struct report_site *site, enum report_value v);
 /* What percents are of: the total; of delta the sum of all sites' differences, signs left out. */
 double report_whole(struct report *r, enum report_value v);
 /* Sites sorted by `value`, largest first (reverse: smallest first); ties by id. The array and what
- * it points to stay valid until the next report_sites or report_set_view. */
+ * it points to stay valid until the next report_sites or report_set_view. Functions that only touched memory
+ * are there by REPORT_FAULT_BYTES alone. */
 const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
 				       size_t *ret_n);
 /* Sum over the sites shown (after the filter). */
@@ -129,7 +137,7 @@ struct report_tree;
 /* Valid until report_set_view, report_set_filter; owned by the report. */
 struct report_tree *report_tree(struct report *r, bool inverted);
 const struct report_cell *report_tree_root(struct report_tree *t);
-/* Children of a cell by `value`, largest first. Array valid as long as the tree. */
+/* Children of a cell by `value`, largest first; of those that only touched memory as report_sites. Array valid as long as the tree. */
 const struct report_cell *const *report_tree_children(struct report_tree *t,
 						      const struct report_cell *cell,
 						      enum report_value value, size_t *ret_n);

@@ -245,15 +245,30 @@ static int compare_sites(const void *pa, const void *pb, void *arg)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
+/* Sites that have allocated, or had, to the front; returns how many. */
+static size_t put_touchers_last(struct report_site *sites, size_t n)
+{
+	size_t front = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct report_site site = sites[i];
+		if (stats_only_touched(&site.s))
+			continue;
+		sites[i] = sites[front];
+		sites[front++] = site;
+	}
+	return front;
+}
+
 const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
 				       size_t *ret_n)
 {
 	struct order order = { value, reverse };
 
 	sites_rows(r);
-	if (r->nsites)
-		qsort_r(r->sites, r->nsites, sizeof(*r->sites), compare_sites, &order);
-	*ret_n = r->nsites;
+	*ret_n = value == REPORT_FAULT_BYTES ? r->nsites : put_touchers_last(r->sites, r->nsites);
+	if (*ret_n)
+		qsort_r(r->sites, *ret_n, sizeof(*r->sites), compare_sites, &order);
 	return r->sites;
 }
 

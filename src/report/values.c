@@ -15,6 +15,10 @@ static const struct {
 	[REPORT_ALLOC_BLOCKS] = { "allocs", "allocations", false },
 	[REPORT_TEMP_BLOCKS] = { "temp", "temporary allocations", false },
 	[REPORT_PEAK_BYTES] = { "peak", "bytes held at the peak", true },
+	[REPORT_RES_BYTES] = { "res", "live bytes in memory", true },
+	[REPORT_UNTOUCHED_BYTES] = { "untouched", "live bytes untouched", true },
+	[REPORT_SWAP_BYTES] = { "swap", "live bytes swapped out", true },
+	[REPORT_FAULT_BYTES] = { "faults", "bytes first touched", true },
 	[REPORT_DELTA_BYTES] = { "delta", "live bytes since the mark", true },
 };
 
@@ -55,6 +59,14 @@ double report_value_of(const struct trace_stats *s, enum report_value v)
 		return (double)s->temp_q10 / 1024;
 	case REPORT_PEAK_BYTES:
 		return (double)s->peak_bytes;
+	case REPORT_RES_BYTES:
+		return (double)s->res_bytes;
+	case REPORT_UNTOUCHED_BYTES:
+		return (double)s->live_bytes - (double)s->res_bytes - (double)s->swap_bytes;
+	case REPORT_SWAP_BYTES:
+		return (double)s->swap_bytes;
+	case REPORT_FAULT_BYTES:
+		return (double)s->fault_bytes;
 	case REPORT_DELTA_BYTES:
 	case REPORT_VALUES:
 		break;
@@ -65,6 +77,23 @@ double report_value_of(const struct trace_stats *s, enum report_value v)
 bool report_value_is_bytes(enum report_value v)
 {
 	return (unsigned)v < REPORT_VALUES && values[v].bytes;
+}
+
+bool report_value_known(const struct view *view, enum report_value v)
+{
+	const struct trace_stats *s = &view->totals.s;
+
+	switch (v) {
+	case REPORT_RES_BYTES:
+	case REPORT_UNTOUCHED_BYTES:
+		return s->res_bytes || s->swap_bytes;
+	case REPORT_SWAP_BYTES:
+		return s->swap_bytes;
+	case REPORT_FAULT_BYTES:
+		return s->fault_bytes || view->info.faults;
+	default:
+		return v < REPORT_VALUES;
+	}
 }
 
 double report_site_value(const struct report_site *site, enum report_value v)

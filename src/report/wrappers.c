@@ -27,6 +27,9 @@ static const char *const rules[] = {
 	"__asprintf_chk", "__vasprintf_chk", "___asprintf_chk", "___vasprintf_chk",
 	"__vasprintf_internal", "_obstack_begin*", "_obstack_newchunk", "rpl_obstack_newchunk",
 	"default_malloc",
+	/* what touches memory for others: page faults are their callers' */
+	"memset", "memcpy", "memmove", "__memset_*", "__memcpy_*", "__memmove_*", "__mempcpy_*", "__memset", "__memcpy",
+	"__memmove",
 	/* the habit of every C program */
 	"xmalloc*", "xcalloc*", "xrealloc*", "xreallocarray", "xzalloc", "xzmalloc", "xnmalloc",
 	"xnrealloc", "xstrdup", "xstrndup", "xmemdup", "xmemdupz", "xasprintf", "xvasprintf",

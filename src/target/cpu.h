@@ -32,6 +32,9 @@ uint64_t cpu_tp(const struct cpu_regs *regs);
 /* As the unwinder takes them: callee-saved ones; ip is the pc itself. */
 struct wire_regs;
 void cpu_wire_regs(const struct cpu_regs *regs, struct wire_regs *ret);
+/* The same ones as perf_event takes them with a sample: the mask to ask for them by, and what comes. */
+extern const uint64_t cpu_perf_regs;
+void cpu_perf_wire_regs(const uint64_t *values, struct wire_regs *ret);
 void cpu_set_pc(struct cpu_regs *regs, uint64_t pc);
 
 /* Number of the system call the thread is in, -1 if it is in none; its result at its exit. */

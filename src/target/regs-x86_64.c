@@ -64,6 +64,19 @@ void cpu_wire_regs(const struct cpu_regs *regs, struct wire_regs *ret)
 	};
 }
 
+/* Bits of asm/perf_regs.h; values come in the order of the bits. */
+const uint64_t cpu_perf_regs = 1ull << 1 /* bx */ | 1ull << 6 /* bp */ | 1ull << 7 /* sp */ | 1ull << 8 /* ip */ |
+			       0xfull << 20 /* r12 to r15 */;
+
+void cpu_perf_wire_regs(const uint64_t *values, struct wire_regs *ret)
+{
+	*ret = (struct wire_regs){
+		.ip = values[3],
+		.sp = values[2],
+		.saved = { values[1], values[0], values[4], values[5], values[6], values[7] },
+	};
+}
+
 void cpu_set_pc(struct cpu_regs *regs, uint64_t pc)
 {
 	regs->r.rip = pc;

@@ -69,6 +69,19 @@ static struct names *program_names(void)
 	return names;
 }
 
+/* Of its addresses, 0x1000 to 0x22c0, the first page is in memory, the next swapped out. */
+static int some_pages(void *ctx, uint64_t start, uint64_t end, struct page_run *ret, size_t max, size_t *ret_n,
+		      uint64_t *ret_next)
+{
+	(void)ctx;
+	assert_true(start >= 0x1000 && end <= 0x2400 && max >= 2);
+	ret[0] = (struct page_run){ 0x1000, 0x2000, PAGE_RESIDENT };
+	ret[1] = (struct page_run){ 0x2000, 0x3000, PAGE_SWAPPED };
+	*ret_n = 2;
+	*ret_next = end;
+	return 0;
+}
+
 static struct view *program_view(uint64_t rate)
 {
 	struct heap *heap = heap_create(NULL);
@@ -83,7 +96,13 @@ static struct view *program_view(uint64_t rate)
 		.overhead = 0.0123f, .events = 1000, .dropped = 3, .gap = 2, .stacks = 99,
 		.stacks_complete = 98, .ends = { 98, 1 }, .untracked = 5, .rss = 123456789,
 		.threads = 6, .pause = 0.0025f, .nhooks = 11, .unhooked = &unhooked, .nunhooked = 1,
+		.memory = {
+			.anon = 1, .file = 2, .shmem = 3, .swap = 4, .stacks = 5, .data = 6, .agent_anon = 7,
+			.agent_shmem = 8, .older = 9, .tracked_anon = 10, .tracked_file = 11, .tracked_var = 0.75,
+			.scan_share = 0.002f,
+		},
 	};
+	int errnum;
 
 	for (uint32_t i = 0; i < 1000; i++) {
 		uint64_t addr = 0x1000 + i % 300 * 16, time = i * 4000000ull;
@@ -91,6 +110,9 @@ static struct view *program_view(uint64_t rate)
 		heap_alloc_whole(heap, addr, 10 + i % 97, rate, time, 0, stacks[i % 5], 3,
 				 i % 50 ? UNWIND_END_ROOT : UNWIND_END_NO_CFI);
 	}
+	heap_resident_begin(heap);
+	while (!heap_resident_step(heap, some_pages, NULL, 1, &errnum))
+		;
 	view_unref(heap_publish(heap, &info, 3000000000ull));
 	struct view *view = heap_publish(heap, &info, 4000000000ull);
 	heap_destroy(heap);
@@ -113,7 +135,7 @@ static void to_bytes(struct view *view, struct names *names, const char *filter,
 static void assert_stats_equal(const struct trace_stats *a, const struct trace_stats *b)
 {
 	/* field by field: no padding lies between them, but let the compiler say so */
-	_Static_assert(sizeof(*a) == 14 * 8 + 4 * 4, "trace_stats has a new field: write it out too");
+	_Static_assert(sizeof(*a) == 17 * 8 + 4 * 4, "trace_stats has a new field: write it out too");
 	assert_memory_equal(a, b, sizeof(*a));
 }
 
@@ -175,7 +197,9 @@ static void round_trip(uint64_t rate, bool gzip)
 	to_bytes(view, names, NULL, gzip, &bytes, &len);
 	assert_int_equal(inflate_is_gzip((uint8_t *)bytes, len), gzip);
 	assert_null(pprof_read(bytes, len, "x", &back, &read_names));
+	assert_true(view->totals.s.res_bytes && view->totals.s.swap_bytes);
 	same_numbers(view, names, back, read_names);
+	assert_memory_equal(&view->info.memory, &back->info.memory, sizeof(view->info.memory));
 	assert_int_equal(back->info.state, VIEW_SNAPSHOT);
 	assert_int_equal(back->info.pid, 4242);
 	assert_string_equal(back->info.command, "./prog --x");

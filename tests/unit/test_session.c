@@ -436,9 +436,10 @@ static void test_marks(void **state)
 	keys(f, "D");
 	SEES(f, "m sets a mark");
 	assert_int_equal(f->ui->value, REPORT_LIVE_BYTES);
-	for (int i = 0; i + 1 < REPORT_VALUES; i++)
-		keys(f, "v");
-	assert_int_equal(f->ui->value, REPORT_LIVE_BYTES);	/* once around, delta left out */
+	for (int v = 0; v < REPORT_VALUES; v++)
+		if (ui_value_known(f->ui, v))
+			keys(f, "v");
+	assert_int_equal(f->ui->value, REPORT_LIVE_BYTES);	/* once around, delta and what isn't known left out */
 	struct view *mark = view_ref(f->view);
 	keys(f, "m");
 	SEES(f, "mark set");
