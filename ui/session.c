@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/judge.h"
 #include "symbol/names.h"
 #include "ui/modal.h"
 #include "ui/output.h"
@@ -56,9 +57,7 @@ bool ui_sampled(const struct ui *ui)
 
 bool ui_unsure(const struct ui *ui, const struct trace_stats *s)
 {
-	/* exact sums have no variance, however few */
-	return ui_sampled(ui) && s->samples < 10 && s->live_samples < 10 &&
-		(s->alloc_var > 0 || s->live_var > 0);
+	return ui_sampled(ui) && judge_unsure(s);
 }
 
 const char *ui_name(const struct ui *ui, const char *function, char buf[UI_NAME])

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/judge.h"
 #include "ui/alike.h"
 #include "ui/columns.h"
 #include "ui/format.h"
@@ -111,19 +112,9 @@ static void sites_changed(struct ui *ui, void *state)
 	st->cursor_id = n ? st->rows[st->list.cursor]->id : 0;
 }
 
-/* Live bytes rose most of the time and by more than noise: at least 2% and 4 KiB. */
 static bool growing(const struct report_site *s)
 {
-	if (s->ntrend < 4)
-		return false;
-	uint64_t first = s->trend[0], last = s->trend[s->ntrend - 1];
-	unsigned up = 0, down = 0;
-	for (uint32_t i = 1; i < s->ntrend && i < REPORT_TREND; i++) {
-		up += s->trend[i] > s->trend[i - 1];
-		down += s->trend[i] < s->trend[i - 1];
-	}
-	return last > first && last - first >= 4096 && last - first >= first / 50 && up >= 3 * down &&
-		up * 2 >= s->ntrend && (double)(last - first) > 2 * s->se;
+	return judge_growing(s->trend, s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND, s->se);
 }
 
 static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_site *s, bool cursor)
@@ -139,7 +130,7 @@ static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_s
 		canvas_char(c, y, x, STYLE_GREW, 0x25b2);
 	else if (ui->base != UI_BASE_NONE && s->fresh)
 		canvas_char(c, y, x, STYLE_GREW, '+');
-	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
+	else if (judge_temporary(&s->s))
 		canvas_char(c, y, x, STYLE_DIM, '~');
 }
 
@@ -346,7 +337,7 @@ static bool sites_selected(struct ui *ui, void *state, struct selection *ret)
 		snprintf(ret->note, sizeof(ret->note), "gone");
 	else if (growing(s))
 		snprintf(ret->note, sizeof(ret->note), "growing");
-	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
+	else if (judge_temporary(&s->s))
 		snprintf(ret->note, sizeof(ret->note), "temporary");
 	return true;
 }
