@@ -8,6 +8,7 @@
 
 #define SAMPLES 10u
 #define OLD 0.5			/* of what grows, older than a minute: a leak */
+#define PLAIN 1024		/* bytes a second, and more than half of what it allocates */
 #define FREED 0.1		/* or less than this of it was ever freed */
 
 /* Went that way most of the time, and by more than noise. */
@@ -100,11 +101,23 @@ static void freed_reason(const struct trace_stats *s, char *buf, size_t len)
 		snprintf(buf, len, "%u%% of what it allocated freed", percent(freed));
 }
 
-static enum verdict growth(const struct judge_facts *f, char buf[JUDGE_TEXT])
+/* Bytes a second by which it is growing; 0: it isn't. */
+static double growing_by(const struct judge_facts *f)
+{
+	/* seen for too short a time: by what it allocated and freed in the last two seconds, if that is plain */
+	if (f->ntrend < 4) {
+		double net = (double)f->s->alloc_bps - (double)f->s->free_bps;
+		return net >= PLAIN && net > (double)f->s->alloc_bps / 2 ? net : 0;
+	}
+	if (!judge_growing(f->trend, f->ntrend, f->se))
+		return 0;
+	return (double)(f->trend[f->ntrend - 1] - f->trend[0]) / (f->seconds > 0 ? f->seconds : 1);
+}
+
+static enum verdict growth(const struct judge_facts *f, double grew, char buf[JUDGE_TEXT])
 {
 	const struct trace_stats *s = f->s;
 	char per_second[TEXT_NUMBER + 2], why[64];
-	double grew = (double)(f->trend[f->ntrend - 1] - f->trend[0]) / (f->seconds > 0 ? f->seconds : 1);
 	bool old = f->parts && f->parts->known && report_parts_older(f->parts, CLASS_AGE_MINUTE) >= OLD;
 
 	rate(per_second, grew);
@@ -158,8 +171,9 @@ enum verdict judge(const struct judge_facts *f, char buf[JUDGE_TEXT])
 		snprintf(buf, JUDGE_TEXT, "%u sample%s only: too few to judge by", n, n == 1 ? "" : "s");
 		return VERDICT_FEW;
 	}
-	if (!is_over(f->state) && judge_growing(f->trend, f->ntrend, f->se))
-		return growth(f, buf);
+	double grew = is_over(f->state) ? 0 : growing_by(f);
+	if (grew > 0)
+		return growth(f, grew, buf);
 	if (judge_temporary(s)) {
 		double temp = share(s->temp_q10, s->alloc_q10);
 		snprintf(buf, JUDGE_TEXT, "%u%% of its blocks freed within 10 ms%s%s: churn", percent(temp),

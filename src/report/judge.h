@@ -4,7 +4,7 @@
  *
  * In this order, the first that fits:
  *  few		an estimate from fewer than 10 samples: no judgement
- *  leak	growing (judge_growing), and at least half is older than a minute, or not a tenth was ever freed
+ *  leak	growing (judge_growing; with less than 4 values of a trend by the rates), and at least half is older than a minute, or not a tenth was ever freed
  *  growing	growing otherwise: part of it gets freed, a cache or a queue that fills would look like that
  *  churn	of 10 blocks and more over 90% were freed within 10 ms
  *  nothing	nothing is held: never was, or all has been freed

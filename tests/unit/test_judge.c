@@ -93,6 +93,26 @@ static void test_leak(void **state)
 	expect(&f, VERDICT_HELD, "58% older than 1 min, nothing of it ever freed");
 }
 
+/* Until there is a trend the rates tell. */
+static void test_rates(void **state)
+{
+	(void)state;
+	struct trace_stats s = { .alloc_bytes = 9000, .alloc_q10 = 9 << 10, .live_bytes = 9000, .live_q10 = 9 << 10,
+				 .samples = 9, .alloc_bps = 4096, .alloc_cps = 1, .free_bps = 2047 };
+	struct judge_facts f = { .s = &s, .trend = rising, .ntrend = 3, .seconds = 2 };
+
+	expect(&f, VERDICT_LEAK, "growing 2.0K/s, nothing of it ever freed: looks like a leak");
+	s.free_bps = 2048;
+	expect(&f, VERDICT_TURNOVER, "turns over: allocates 4.0K/s, frees 2.0K/s");
+	s.alloc_bps = 1023;
+	s.free_bps = 0;
+	expect(&f, VERDICT_TURNOVER, "turns over: allocates 1023/s, frees 0/s");
+	s.alloc_bps = 4096;
+	f.trend = flat;
+	f.ntrend = N;
+	expect(&f, VERDICT_TURNOVER, "turns over: allocates 4.0K/s, frees 0/s");
+}
+
 static void test_few(void **state)
 {
 	(void)state;
@@ -167,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_leak),
+		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_steady),
