@@ -11,10 +11,11 @@
 #include "report/judge.h"
 #include "ui/alike.h"
 #include "ui/columns.h"
+#include "ui/detail.h"
 #include "ui/format.h"
 #include "ui/keymap.h"
 #include "ui/list.h"
-#include "ui/modal.h"
+#include "ui/screen.h"
 #include "ui/style.h"
 
 struct sites {
@@ -101,8 +102,8 @@ static void sites_changed(struct ui *ui, void *state)
 	uint64_t at;
 	if (st->cursor_id)
 		st->cursor_id = report_site_id(ui->report, st->cursor_id);
-	if (!st->chosen && !ui->modal)
-		cursor = 0;	/* not under its details: they are of the row they were opened on */
+	if (!st->chosen)
+		cursor = 0;
 	else if (st->cursor_id && same_order && keymap_get(&st->places, st->cursor_id, &at) && at < n)
 		cursor = at;
 	else if (!same_order)
@@ -256,7 +257,9 @@ static bool sites_action(struct ui *ui, void *state, enum action a)
 		sort_step(ui, st, 1);
 		return true;
 	case ACT_OPEN:
-		details_open(ui);
+	case ACT_DETAILS:
+		st->chosen = true;	/* what is looked at stays under the cursor */
+		detail_open(ui);
 		return true;
 	default:
 		return false;
@@ -332,6 +335,8 @@ static bool sites_selected(struct ui *ui, void *state, struct selection *ret)
 	*ret = (struct selection){
 		.function = s->function, .file = s->file, .module = s->module, .line = s->line,
 		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id, .is_site = true, .delta = (double)s->delta,
+		.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND,
+		.trend_seconds = s->trend_seconds,
 	};
 	if (s->gone)
 		snprintf(ret->note, sizeof(ret->note), "gone");
