@@ -69,7 +69,7 @@ static struct err *write_each(struct saver *s, const char *path, const struct pr
 
 struct err *saver_write(struct saver *s, const char *path, char **ret_path)
 {
-	struct view *view = s->collector ? collector_view_now(s->collector) : view_ref(s->view);
+	struct view *view = s->collector ? collector_view_whole(s->collector) : view_ref(s->view);
 	const struct modules *mods = s->collector ? collector_modules(s->collector) : NULL;
 	struct process_list *list = s->collector ? collector_processes(s->collector) : NULL;
 	struct err *err = list && list->n > 1 && names_process(path)

@@ -107,6 +107,11 @@ static void source_set_refresh(void *ctx, double seconds)
 	collector_set_refresh(((struct source *)ctx)->c, seconds);
 }
 
+static void source_want_classes(void *ctx, bool want)
+{
+	collector_want_classes(((struct source *)ctx)->c, want);
+}
+
 static void source_save(void *ctx, const char *path)
 {
 	saver_request(((struct source *)ctx)->saver, path);
@@ -156,6 +161,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
 		.pause = s->c ? source_pause : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
+		.want_classes = s->c ? source_want_classes : NULL,
 		.save = source_save, .status = source_status,
 		.base = cli->base_view, .base_names = cli->base_names, .base_name = cli->base,
 		.mods = s->c ? collector_modules(s->c) : NULL,

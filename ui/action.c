@@ -27,7 +27,7 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_HALF_DOWN] = { "C-d", "half-down", "Half a page down", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_TOP] = { "g Home", "top", "First row", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_BOTTOM] = { "G End", "bottom", "Last row", "Moving", EVERYWHERE, NULL, 0 },
-	[ACT_OPEN] = { "Enter", "open", "Sites: whole stack; Tree: fold or unfold; Flame: zoom", "Moving", LISTS, "Open", 5 },
+	[ACT_OPEN] = { "Enter", "open", "Sites: Detail, again: all over; Tree: fold or unfold; Flame: zoom", "Moving", LISTS, "Open", 5 },
 	[ACT_BACK] = { "Esc Backspace", "back", "Back: close, unzoom one level, forget the search", "Moving", EVERYWHERE, NULL, 0 },
 
 	[ACT_VALUE] = { "v", "value", "Next value: live bytes, blocks, rates, allocated, temporary, peak, in memory", "Values and names", LISTS, "Value", 4 },
@@ -38,7 +38,7 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_REVERSE] = { "R", "reverse", "Reverse the order", "Values and names", ON(UI_SITES), NULL, 0 },
 	[ACT_RESORT] = { "=", "resort", "Sort again now (rows rest for 3 s after a key; Flame keeps its order)", "Values and names", LISTS, NULL, 0 },
 	[ACT_NAMES] = { "w", "names", "Names short or full", "Values and names", LISTS, "Names", 8 },
-	[ACT_DETAILS] = { "x", "details", "The selected row's numbers, full name and heaviest stack", "Values and names", LISTS, NULL, 0 },
+	[ACT_DETAILS] = { "x", "details", "Detail of the selected row: stack, source, sizes, ages, threads; again: all over", "Values and names", LISTS, NULL, 0 },
 
 	[ACT_MARK] = { "m", "mark", "Set a mark: what changes from here on is shown beside", "Comparing", EVERYWHERE, "Mark", 5 },
 	[ACT_MARKS] = { "M", "marks", "List of marks: choose which to compare with", "Comparing", EVERYWHERE, NULL, 0 },

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "ui/detail.h"
 #include "ui/graph.h"
 #include "ui/modal.h"
 
@@ -99,9 +100,13 @@ void ui_draw(struct ui *ui)
 			tabs_draw(ui, ui->layout.tabs);
 	}
 	canvas_clip_all(c);
+	struct rect pane;
+	detail_split(ui, &ui->layout.screen, &pane);
 	if (ui->layout.screen.rows > 0 && (ui->view || ui->screen == UI_OUTPUT))
 		view_ops_of(ui->screen)->draw(ui, ui->state[ui->screen], ui->layout.screen);
 	canvas_clip_all(c);
+	if (pane.rows > 0)
+		detail_draw(ui, pane);
 	/* without a status row what has to be said goes over the last row */
 	bool urgent = ui->message || ui->find.failed || ui->find.summary[0];
 	if (!status.rows && urgent)

@@ -1,6 +1,7 @@
 /* Who gets a key or a click: the box over the screen, the program's terminal, the line at the bottom, or an action. */
 #include "base/err.h"
 #include "base/pattern.h"
+#include "ui/detail.h"
 #include "ui/modal.h"
 #include "ui/output.h"
 
@@ -62,6 +63,8 @@ static void mouse(struct ui *ui, const struct key_event *ev)
 				ui_action(ui, ui->layout.hints[i].a);
 	} else if (ev->button == MOUSE_LEFT && inside(ui->layout.graph, ev->y, ev->x)) {
 		ui_action(ui, ACT_GRAPH);
+	} else if (detail_mouse(ui, ev)) {
+		return;
 	} else if (inside(ui->layout.screen, ev->y, ev->x) && ops->mouse) {
 		ui_refresh_screen(ui);
 		/* a click on what was clicked last opens it */

@@ -1,5 +1,5 @@
 /*
- * What lies over a screen and takes all keys: pagers (help, log, details), menus, the quit
+ * What lies over a screen and takes all keys: pagers (help, log), menus, the quit
  * question. One at a time.
  */
 #ifndef HEAPTOP_UI_MODAL_H
@@ -48,7 +48,6 @@ void pager_add_indented(struct pager *p, style_t style, int indent, const char *
 /* ---- help.c ---- */
 void help_open(struct ui *ui);
 void log_open(struct ui *ui);
-void details_open(struct ui *ui);
 
 /* ---- memory.c ---- */
 void memory_open(struct ui *ui);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "ui/detail.h"
 #include "ui/modal.h"
 #include "ui/output.h"
 #include "ui/processes.h"
@@ -192,7 +193,7 @@ static bool act_generally(struct ui *ui, enum action a)
 		ui_message(ui, false, "%s names", ui->full_names ? "full" : "short");
 		return true;
 	case ACT_DETAILS:
-		details_open(ui);
+		detail_open(ui);
 		return true;
 	case ACT_MARK:
 		marks_set(ui);
@@ -307,6 +308,8 @@ bool ui_action(struct ui *ui, enum action a)
 		return false;
 	ui->dirty = true;
 	ui_refresh_screen(ui);
+	if (detail_action(ui, a))
+		return true;
 	if (ops->action && ops->action(ui, ui->state[ui->screen], a)) {
 		ui->moved = ui->now;
 		return true;

@@ -22,6 +22,7 @@
 #include "ui/prompt.h"
 #include "ui/ui.h"
 
+struct detail;
 struct output;
 struct ui;
 
@@ -41,6 +42,9 @@ struct selection {
 	uint64_t site_id;	/* Sites only, 0 else */
 	bool is_site;
 	double delta;		/* live bytes less those of the base */
+	const uint64_t *trend;		/* Sites: live bytes, oldest first, over trend_seconds */
+	size_t ntrend;
+	double trend_seconds;
 	const struct report_cell *cell;	/* Tree, Flame */
 	struct report_tree *tree;
 	char note[160];		/* "66.7% of parent", … */
@@ -113,6 +117,7 @@ struct ui {
 	struct find find;
 	char *filter;			/* NULL: none */
 	struct prompt prompt;
+	struct detail *detail;		/* never NULL */
 	struct modal *modal;		/* NULL: none */
 	char *message;			/* instead of the status line */
 	bool message_bad;

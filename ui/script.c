@@ -28,9 +28,11 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "ui/detail.h"
 #include "ui/screen.h"
 
 #define AWAIT_SECONDS 20
+#define SOURCE_MS 10000
 
 static double clock_now(void)
 {
@@ -40,10 +42,16 @@ static double clock_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* Source files are read by a thread of their own: what is dumped must not depend on when it is done. */
 static void settle(struct ui *ui)
 {
 	ui_poll(ui);
 	ui_draw(ui);
+	for (int i = 0; detail_waits(ui) && i < SOURCE_MS; i++) {
+		poll(NULL, 0, 1);
+		if (detail_poll(ui))
+			ui_draw(ui);
+	}
 }
 
 /* Wait until the source has something, a little at most. */

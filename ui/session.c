@@ -9,7 +9,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/judge.h"
 #include "symbol/names.h"
+#include "ui/detail.h"
 #include "ui/modal.h"
 #include "ui/output.h"
 
@@ -56,9 +58,7 @@ bool ui_sampled(const struct ui *ui)
 
 bool ui_unsure(const struct ui *ui, const struct trace_stats *s)
 {
-	/* exact sums have no variance, however few */
-	return ui_sampled(ui) && s->samples < 10 && s->live_samples < 10 &&
-		(s->alloc_var > 0 || s->live_var > 0);
+	return ui_sampled(ui) && judge_unsure(s);
 }
 
 const char *ui_name(const struct ui *ui, const char *function, char buf[UI_NAME])
@@ -82,6 +82,7 @@ void ui_changed(struct ui *ui)
 {
 	for (int v = 0; v < UI_VIEWS; v++)
 		ui->stale[v] = true;
+	detail_changed(ui);
 	ui->dirty = true;
 }
 
@@ -154,7 +155,7 @@ static void take_view(struct ui *ui, struct view *view)
 	ui_changed(ui);
 }
 
-/* What lies over the screen shows its rows too: details fill with the names as they come in. */
+/* What lies over the screen shows what changes, too. */
 static void refresh_modal(struct ui *ui)
 {
 	if (!ui->modal || !ui->modal->changed)
@@ -196,6 +197,8 @@ bool ui_poll(struct ui *ui)
 		ui_changed(ui);
 		refresh_modal(ui);
 	}
+	if (detail_poll(ui))
+		ui->dirty = true;
 	if (s->status) {
 		char *news = s->status(s->ctx);
 		if (news && *news && (!ui->news || strcmp(news, ui->news)))
@@ -218,7 +221,7 @@ double ui_timeout(const struct ui *ui)
 	double t = -1;
 
 	/* names come in without a descriptor to wait on */
-	if (ui->view && ui->names && names_pending(ui->names))
+	if ((ui->view && ui->names && names_pending(ui->names)) || detail_waits(ui))
 		t = 0.1;
 	if (ui->message && (t < 0 || ui->message_until - ui->now < t))
 		t = ui->message_until > ui->now ? ui->message_until - ui->now : 0;
@@ -250,6 +253,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 	ui->graph_rows = -1;
 	ui->moved = ui->click_time = -10;
 	ui->dirty = true;
+	ui->detail = detail_create();
 	if (relay)
 		ui->output = output_create(relay, ui->canvas->cols);
 	if (ui->screen == UI_OUTPUT && !ui->output)
@@ -274,6 +278,7 @@ void ui_destroy(struct ui *ui)
 		if (view_ops_of(v)->destroy)
 			view_ops_of(v)->destroy(ui->state[v]);
 	ui_forget_find(ui);
+	detail_destroy(ui->detail);
 	prompt_deinit(&ui->prompt);
 	output_destroy(ui->output);
 	report_destroy(ui->report);

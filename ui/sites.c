@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/judge.h"
 #include "ui/alike.h"
 #include "ui/columns.h"
+#include "ui/detail.h"
 #include "ui/format.h"
 #include "ui/keymap.h"
 #include "ui/list.h"
-#include "ui/modal.h"
+#include "ui/screen.h"
 #include "ui/style.h"
 
 struct sites {
@@ -100,8 +102,8 @@ static void sites_changed(struct ui *ui, void *state)
 	uint64_t at;
 	if (st->cursor_id)
 		st->cursor_id = report_site_id(ui->report, st->cursor_id);
-	if (!st->chosen && !ui->modal)
-		cursor = 0;	/* not under its details: they are of the row they were opened on */
+	if (!st->chosen)
+		cursor = 0;
 	else if (st->cursor_id && same_order && keymap_get(&st->places, st->cursor_id, &at) && at < n)
 		cursor = at;
 	else if (!same_order)
@@ -111,19 +113,9 @@ static void sites_changed(struct ui *ui, void *state)
 	st->cursor_id = n ? st->rows[st->list.cursor]->id : 0;
 }
 
-/* Live bytes rose most of the time and by more than noise: at least 2% and 4 KiB. */
 static bool growing(const struct report_site *s)
 {
-	if (s->ntrend < 4)
-		return false;
-	uint64_t first = s->trend[0], last = s->trend[s->ntrend - 1];
-	unsigned up = 0, down = 0;
-	for (uint32_t i = 1; i < s->ntrend && i < REPORT_TREND; i++) {
-		up += s->trend[i] > s->trend[i - 1];
-		down += s->trend[i] < s->trend[i - 1];
-	}
-	return last > first && last - first >= 4096 && last - first >= first / 50 && up >= 3 * down &&
-		up * 2 >= s->ntrend && (double)(last - first) > 2 * s->se;
+	return judge_growing(s->trend, s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND, s->se);
 }
 
 static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_site *s, bool cursor)
@@ -139,7 +131,7 @@ static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_s
 		canvas_char(c, y, x, STYLE_GREW, 0x25b2);
 	else if (ui->base != UI_BASE_NONE && s->fresh)
 		canvas_char(c, y, x, STYLE_GREW, '+');
-	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
+	else if (judge_temporary(&s->s))
 		canvas_char(c, y, x, STYLE_DIM, '~');
 }
 
@@ -266,7 +258,9 @@ static bool sites_action(struct ui *ui, void *state, enum action a)
 		sort_step(ui, st, 1);
 		return true;
 	case ACT_OPEN:
-		details_open(ui);
+	case ACT_DETAILS:
+		st->chosen = true;	/* what is looked at stays under the cursor */
+		detail_open(ui);
 		return true;
 	default:
 		return false;
@@ -342,12 +336,14 @@ static bool sites_selected(struct ui *ui, void *state, struct selection *ret)
 	*ret = (struct selection){
 		.function = s->function, .file = s->file, .module = s->module, .line = s->line,
 		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id, .is_site = true, .delta = (double)s->delta,
+		.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND,
+		.trend_seconds = s->trend_seconds,
 	};
 	if (s->gone)
 		snprintf(ret->note, sizeof(ret->note), "gone");
 	else if (growing(s))
 		snprintf(ret->note, sizeof(ret->note), "growing");
-	else if (s->s.alloc_q10 >= 10 * 1024 && s->s.temp_q10 > s->s.alloc_q10 / 10 * 9)
+	else if (judge_temporary(&s->s))
 		snprintf(ret->note, sizeof(ret->note), "temporary");
 	return true;
 }

@@ -53,6 +53,8 @@ struct ui_source {
 	bool (*choose)(void *ctx, uint32_t id);
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */
+	/* Views are to say what live blocks are like (heap/classes.h), or needn't any more. NULL: they do, or can't. */
+	void (*want_classes)(void *ctx, bool want);
 	/* Start writing a snapshot in the background; *_status tells how it goes. NULL: can't. */
 	void (*save)(void *ctx, const char *path);
 	/* One line about the last save or other news ("saved heaptop.4242.pb.gz"), "" if none; the

@@ -66,6 +66,8 @@ int collector_fd(const struct collector *c);
  * processes, of the same moment, are there as well then.
  */
 struct view *collector_view_now(struct collector *c);
+/* The same, with what its live blocks are like: view->classes, fresh. */
+struct view *collector_view_whole(struct collector *c);
 
 /*
  * A process that is or was watched, or several that have ended: beyond COLLECT_KEPT ended ones, those
@@ -125,6 +127,8 @@ const struct modules *collector_modules(const struct collector *c);
 void collector_pause(struct collector *c, bool paused);
 void collector_set_rate(struct collector *c, uint64_t rate);	/* 0: auto */
 void collector_set_refresh(struct collector *c, double seconds);
+/* Views say what the live blocks are like, as often as that takes its share of the time; or don't any more. */
+void collector_want_classes(struct collector *c, bool want);
 void collector_kill(struct collector *c, int sig);		/* signal the (first) process */
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);

@@ -67,6 +67,8 @@ struct collector {
 	int want_signal;
 	bool want_detach, want_stop;
 	uint64_t now_asked, now_done;	/* collector_view_now */
+	uint64_t whole_asked;		/* the newest of them that wants classes */
+	bool want_classes;
 };
 
 static void notify(struct collector *c)
@@ -113,10 +115,12 @@ static void publish(struct collector *c)
 {
 	pthread_mutex_lock(&c->lock);
 	uint64_t asked = c->now_asked;
+	enum session_classes classes = c->whole_asked > c->now_done ? SESSION_CLASSES_NOW
+		: c->want_classes ? SESSION_CLASSES_SOME : SESSION_CLASSES_NONE;
 	pthread_mutex_unlock(&c->lock);
 
 	struct processes *ps = follow_processes(c->follow);
-	processes_publish(ps);
+	processes_publish(ps, classes);
 	struct published fresh = { processes_sum(ps), processes_list(ps), NULL };
 	fresh.views = xcalloc(fresh.list->n + 1, sizeof(*fresh.views));
 	for (size_t i = 0; i < fresh.list->n; i++)
@@ -411,16 +415,28 @@ int collector_fd(const struct collector *c)
 	return c->news_fd;
 }
 
-struct view *collector_view_now(struct collector *c)
+static struct view *view_now(struct collector *c, bool whole)
 {
 	pthread_mutex_lock(&c->lock);
 	uint64_t mine = ++c->now_asked;
+	if (whole)
+		c->whole_asked = mine;
 	wake(c);
 	while (c->now_done < mine)
 		pthread_cond_wait(&c->changed, &c->lock);
 	struct view *view = view_ref(c->newest.sum);
 	pthread_mutex_unlock(&c->lock);
 	return view;
+}
+
+struct view *collector_view_now(struct collector *c)
+{
+	return view_now(c, false);
+}
+
+struct view *collector_view_whole(struct collector *c)
+{
+	return view_now(c, true);
 }
 
 enum collect_state collector_state(const struct collector *c)
@@ -481,6 +497,16 @@ void collector_set_refresh(struct collector *c, double seconds)
 {
 	pthread_mutex_lock(&c->lock);
 	c->want_refresh = seconds;
+	pthread_mutex_unlock(&c->lock);
+	wake(c);
+}
+
+void collector_want_classes(struct collector *c, bool want)
+{
+	pthread_mutex_lock(&c->lock);
+	if (want && !c->want_classes)
+		c->now_asked++;		/* a screen waits for the first of them */
+	c->want_classes = want;
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
 }

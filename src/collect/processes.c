@@ -124,10 +124,10 @@ static void begin_sum(struct processes *ps)
 		add_to_sum(ps, ps->list[i]);
 }
 
-static void take_view(struct processes *ps, struct process *p)
+static void take_view(struct processes *ps, struct process *p, enum session_classes classes)
 {
 	view_unref(p->view);
-	p->view = session_publish(p->session);
+	p->view = session_publish(p->session, classes);
 	begin_sum(ps);
 	add_to_sum(ps, p);
 }
@@ -219,12 +219,12 @@ static void publish_merged(struct process *p)
 	p->changed = false;
 }
 
-void processes_publish(struct processes *ps)
+void processes_publish(struct processes *ps, enum session_classes classes)
 {
 	for (size_t i = 0; i < ps->n; i++) {
 		struct process *p = ps->list[i];
 		if (p->session)
-			take_view(ps, p);
+			take_view(ps, p, classes);
 		else if (p->changed)
 			publish_merged(p);
 	}
@@ -339,7 +339,8 @@ void processes_end(struct processes *ps, struct process *p, enum view_state stat
 	free(p->why);
 	p->why = why;
 	if (p->session) {
-		take_view(ps, p);
+		/* of one that is closed here nobody can ask later what it held */
+		take_view(ps, p, p->parent ? SESSION_CLASSES_NOW : SESSION_CLASSES_NONE);
 		p->target = NULL;
 		if (!p->parent)
 			return;

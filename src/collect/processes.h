@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "collect/collect.h"
+#include "collect/session.h"
 
 struct merge;
 struct merge_member;
@@ -66,7 +67,7 @@ struct process *processes_by_id(const struct processes *ps, uint32_t id);
 void processes_end(struct processes *ps, struct process *p, enum view_state state, int exit_code, char *why);
 
 /* Fresh views of all, and the sum. */
-void processes_publish(struct processes *ps);
+void processes_publish(struct processes *ps, enum session_classes classes);
 /* The sum, and a list, both with a reference for the caller; after processes_publish. */
 struct view *processes_sum(struct processes *ps);
 struct process_list *processes_list(const struct processes *ps);

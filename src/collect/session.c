@@ -631,7 +631,7 @@ static enum view_state view_state(const struct session *s)
 	return s->paused ? VIEW_PAUSED : VIEW_RUNNING;
 }
 
-struct view *session_publish(struct session *s)
+struct view *session_publish(struct session *s, enum session_classes classes)
 {
 	size_t nhooks = s->probe->nhooks, nun = 0;
 	struct view_unhooked *un = xcalloc(nhooks, sizeof(*un));
@@ -677,6 +677,10 @@ struct view *session_publish(struct session *s)
 	memcpy(info.ends, s->intake.ends, sizeof(s->intake.ends));
 	struct view *view = heap_publish(s->heap, &info, ticks_to_ns(&s->clock, ticks_now()));
 	free(un);
+	if (classes == SESSION_CLASSES_NONE)
+		heap_forget_classes(s->heap);
+	else
+		heap_classify(s->heap, view, classes == SESSION_CLASSES_NOW);
 	view->seq = ++s->views;
 	return view;
 }

@@ -55,7 +55,13 @@ enum session_step session_step(struct session *s, struct err **ret_err);
 /* What the target has to report, and nothing else: it waits for us. IDLE, BUSY, ENDED or BROKEN. */
 enum session_step session_news(struct session *s, struct err **ret_err);
 
-struct view *session_publish(struct session *s);
+/* What is wanted of classes.h in views. */
+enum session_classes {
+	SESSION_CLASSES_NONE,
+	SESSION_CLASSES_SOME,	/* as often as their share of the time allows */
+	SESSION_CLASSES_NOW,	/* of this very view */
+};
+struct view *session_publish(struct session *s, enum session_classes classes);
 /* Remove every hook and let the target go on. *ret_message: what was found, for the user (malloc'ed). */
 struct err *session_detach(struct session *s, char **ret_message);
 

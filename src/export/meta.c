@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-#define PREFIX "#heaptop "
 #define MAX_POINTS 1000
 #define MAX_UNHOOKED 10000
 #define SAMPLE_NUMBERS 12
@@ -78,7 +77,7 @@ static const struct {
 	FIELD("tree_bytes", totals.tree.bytes, U64),
 };
 
-static uint32_t float_bits(float f)
+uint32_t meta_float_bits(float f)
 {
 	uint32_t bits;
 
@@ -86,7 +85,7 @@ static uint32_t float_bits(float f)
 	return bits;
 }
 
-static uint64_t double_bits(double d)
+uint64_t meta_double_bits(double d)
 {
 	uint64_t bits;
 
@@ -95,7 +94,7 @@ static uint64_t double_bits(double d)
 }
 
 /* Not a number and infinity come from nobody honest; they would spoil every sum and sort. */
-static float bits_float(uint64_t bits64)
+float meta_bits_float(uint64_t bits64)
 {
 	uint32_t bits = (uint32_t)bits64;
 	float f;
@@ -104,7 +103,7 @@ static float bits_float(uint64_t bits64)
 	return isfinite(f) ? f : 0;
 }
 
-static double bits_double(uint64_t bits)
+double meta_bits_double(uint64_t bits)
 {
 	double d;
 
@@ -126,9 +125,9 @@ static uint64_t field_get(const struct view *view, size_t i)
 	case BOOL:
 		return *(const bool *)at;
 	case FLOAT:
-		return float_bits(*(const float *)at);
+		return meta_float_bits(*(const float *)at);
 	case DOUBLE:
-		return double_bits(*(const double *)at);
+		return meta_double_bits(*(const double *)at);
 	}
 	return 0;
 }
@@ -151,10 +150,10 @@ static void field_set(struct view *view, size_t i, uint64_t value)
 		*(bool *)at = value != 0;
 		break;
 	case FLOAT:
-		*(float *)at = bits_float(value);
+		*(float *)at = meta_bits_float(value);
 		break;
 	case DOUBLE:
-		*(double *)at = bits_double(value);
+		*(double *)at = meta_bits_double(value);
 		break;
 	}
 }
@@ -168,21 +167,21 @@ static void emit_free(meta_emit_fn emit, void *ctx, char *text)
 void meta_write(const struct view *view, meta_emit_fn emit, void *ctx)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		emit_free(emit, ctx, xasprintf(PREFIX "%s %" PRIx64, fields[i].name,
+		emit_free(emit, ctx, xasprintf(META_PREFIX "%s %" PRIx64, fields[i].name,
 					       field_get(view, i)));
-	emit_free(emit, ctx, xasprintf(PREFIX "command=%s", view->info.command));
+	emit_free(emit, ctx, xasprintf(META_PREFIX "command=%s", view->info.command));
 	if (view->info.thread)
-		emit_free(emit, ctx, xasprintf(PREFIX "thread=%s", view->info.thread));
+		emit_free(emit, ctx, xasprintf(META_PREFIX "thread=%s", view->info.thread));
 	for (size_t i = 0; i < view->info.nunhooked; i++) {
 		const struct view_unhooked *u = &view->info.unhooked[i];
-		emit_free(emit, ctx, xasprintf(PREFIX "unhooked=%s|%s|%s", u->name, u->module,
+		emit_free(emit, ctx, xasprintf(META_PREFIX "unhooked=%s|%s|%s", u->name, u->module,
 					       u->reason));
 	}
 	for (size_t i = 0; i < view->npoints; i++) {
 		const struct view_point *p = &view->points[i];
-		emit_free(emit, ctx, xasprintf(PREFIX "point %" PRIx32 " %" PRIx64 " %" PRIx64
-					       " %" PRIx32, float_bits(p->time), p->live_bytes,
-					       p->rss, float_bits(p->alloc_bps)));
+		emit_free(emit, ctx, xasprintf(META_PREFIX "point %" PRIx32 " %" PRIx64 " %" PRIx64
+					       " %" PRIx32, meta_float_bits(p->time), p->live_bytes,
+					       p->rss, meta_float_bits(p->alloc_bps)));
 	}
 }
 
@@ -202,8 +201,8 @@ static void sample_numbers(const struct trace_stats *s, uint64_t out[SAMPLE_NUMB
 {
 	const uint64_t numbers[SAMPLE_NUMBERS] = {
 		s->alloc_q10, s->live_q10, s->temp_q10, s->peak_q10, s->samples, s->live_samples,
-		double_bits(s->live_var), double_bits(s->alloc_var), float_bits(s->alloc_bps),
-		float_bits(s->alloc_cps), float_bits(s->free_bps), float_bits(s->free_cps),
+		meta_double_bits(s->live_var), meta_double_bits(s->alloc_var), meta_float_bits(s->alloc_bps),
+		meta_float_bits(s->alloc_cps), meta_float_bits(s->free_bps), meta_float_bits(s->free_cps),
 	};
 	memcpy(out, numbers, sizeof(numbers));
 }
@@ -220,7 +219,7 @@ void meta_write_sample(const struct trace_stats *s, size_t index, meta_emit_fn e
 	sample_numbers(&plain, b);
 	if (!memcmp(a, b, sizeof(a)))
 		return;
-	int n = snprintf(text, sizeof(text), PREFIX "sample %zx", index);
+	int n = snprintf(text, sizeof(text), META_PREFIX "sample %zx", index);
 	for (size_t i = 0; i < SAMPLE_NUMBERS; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, " %" PRIx64, a[i]);
 	emit(ctx, text);
@@ -228,7 +227,7 @@ void meta_write_sample(const struct trace_stats *s, size_t index, meta_emit_fn e
 
 /* ---- reading ---- */
 
-static bool take_hex(const char **text, uint64_t *ret)
+bool meta_take_hex(const char **text, uint64_t *ret)
 {
 	const char *s = *text;
 	uint64_t value = 0;
@@ -254,10 +253,10 @@ static void read_sample(struct trace_stats *samples, size_t n, const char *text)
 {
 	uint64_t index, v[SAMPLE_NUMBERS];
 
-	if (!take_hex(&text, &index) || index >= n)
+	if (!meta_take_hex(&text, &index) || index >= n)
 		return;
 	for (size_t i = 0; i < SAMPLE_NUMBERS; i++)
-		if (!take_hex(&text, &v[i]))
+		if (!meta_take_hex(&text, &v[i]))
 			return;
 	struct trace_stats *s = &samples[index];
 	/* another tool may have changed the values and kept the comments */
@@ -271,22 +270,22 @@ static void read_sample(struct trace_stats *samples, size_t n, const char *text)
 	s->peak_q10 = v[3];
 	s->samples = v[4];
 	s->live_samples = v[5];
-	s->live_var = fabs(bits_double(v[6]));
-	s->alloc_var = fabs(bits_double(v[7]));
-	s->alloc_bps = fabsf(bits_float(v[8]));
-	s->alloc_cps = fabsf(bits_float(v[9]));
-	s->free_bps = fabsf(bits_float(v[10]));
-	s->free_cps = fabsf(bits_float(v[11]));
+	s->live_var = fabs(meta_bits_double(v[6]));
+	s->alloc_var = fabs(meta_bits_double(v[7]));
+	s->alloc_bps = fabsf(meta_bits_float(v[8]));
+	s->alloc_cps = fabsf(meta_bits_float(v[9]));
+	s->free_bps = fabsf(meta_bits_float(v[10]));
+	s->free_cps = fabsf(meta_bits_float(v[11]));
 }
 
 static void read_point(struct view *view, const char *text)
 {
 	uint64_t time, live, rss, rate;
 
-	if (view->npoints >= MAX_POINTS || !take_hex(&text, &time) || !take_hex(&text, &live)
-	    || !take_hex(&text, &rss) || !take_hex(&text, &rate))
+	if (view->npoints >= MAX_POINTS || !meta_take_hex(&text, &time) || !meta_take_hex(&text, &live)
+	    || !meta_take_hex(&text, &rss) || !meta_take_hex(&text, &rate))
 		return;
-	struct view_point point = { bits_float(time), live, rss, bits_float(rate) };
+	struct view_point point = { meta_bits_float(time), live, rss, meta_bits_float(rate) };
 	if (view->npoints && point.time < view->points[view->npoints - 1].time)
 		return;
 	view->points = xreallocarray(view->points, view->npoints + 1, sizeof(*view->points));
@@ -328,7 +327,7 @@ bool meta_read(struct view *view, struct trace_stats *samples, size_t n, const c
 {
 	const char *rest;
 
-	text = after(text, PREFIX);
+	text = after(text, META_PREFIX);
 	if (!text)
 		return false;
 	if ((rest = after(text, "sample"))) {
@@ -347,7 +346,7 @@ bool meta_read(struct view *view, struct trace_stats *samples, size_t n, const c
 		for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 			uint64_t value;
 			rest = after(text, fields[i].name);
-			if (rest && *rest == ' ' && take_hex(&rest, &value))
+			if (rest && *rest == ' ' && meta_take_hex(&rest, &value))
 				field_set(view, i, value);
 		}
 	}

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "export/cells.h"
 #include "export/inflate.h"
 #include "export/meta.h"
 #include "export/profile.pb-c.h"
@@ -44,6 +45,7 @@ struct reader {
 	struct id_map frames_used;
 	uint64_t *frames;		/* by location */
 	struct trace_stats *stats;	/* by sample */
+	struct cells cells;
 };
 
 /* ---- ids ---- */
@@ -400,7 +402,17 @@ static struct err *build_traces(struct reader *r)
 		t->s.free_q10 = t->s.alloc_q10 > t->s.live_q10 ? t->s.alloc_q10 - t->s.live_q10 : 0;
 	}
 	view_set_traces(view, traces, ntraces);
+	cells_finish(&r->cells, nodes, view);
 	return NULL;
+}
+
+static bool read_comment(struct reader *r, const char *text)
+{
+	size_t n = strlen(META_PREFIX);
+
+	if (!strncmp(text, META_PREFIX, n) && cells_read(&r->cells, r->view, r->profile->n_sample, text + n))
+		return true;
+	return meta_read(r->view, r->stats, r->profile->n_sample, text);
 }
 
 static void take_header(struct reader *r)
@@ -413,7 +425,7 @@ static void take_header(struct reader *r)
 	view->wall_ns = p->time_nanos;
 	view->time = p->duration_nanos > 0 ? (double)p->duration_nanos / 1e9 : 0;
 	for (size_t i = 0; i < p->n_comment; i++)
-		ours |= meta_read(view, r->stats, p->n_sample, string(r, p->comment[i]));
+		ours |= read_comment(r, string(r, p->comment[i]));
 	bool per_bytes = p->period_type && !strcmp(string(r, p->period_type->unit), "bytes");
 	if (!ours && per_bytes && p->period > 1)
 		view->info.rate = (uint64_t)p->period;
@@ -490,6 +502,7 @@ struct err *pprof_read(const void *bytes, size_t len, const char *what, struct v
 	CLEANUP_FREE uint8_t *unpacked = NULL;
 	struct err *err = NULL;
 
+	cells_init(&r.cells);
 	if (inflate_is_gzip(bytes, len)) {
 		size_t max = len < PPROF_MAX_BYTES / PPROF_MAX_RATIO ? (len + 1) * PPROF_MAX_RATIO
 			: PPROF_MAX_BYTES;
@@ -505,6 +518,7 @@ struct err *pprof_read(const void *bytes, size_t len, const char *what, struct v
 	free(r.frames_used.slots);
 	free(r.frames);
 	free(r.stats);
+	cells_deinit(&r.cells);
 	if (err) {
 		view_unref(r.view);
 		names_destroy(r.names);

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "elf/file.h"
 #include "elf/modules.h"
+#include "export/cells.h"
 #include "export/meta.h"
 #include "export/profile.pb-c.h"
 #include "heap/view.h"
@@ -270,6 +271,7 @@ static void add_sample(struct writer *w, const struct view_trace *trace)
 		node = n.parent;
 	}
 	meta_write_sample(s, w->samples.n, add_comment, w);
+	cells_write_sample(w->view, trace->node, w->samples.n, add_comment, w);
 	list_add(&w->samples, sample);
 }
 
@@ -402,6 +404,7 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	main_mapping(&w);
 	headline(&w);
 	meta_write(view, add_comment, &w);
+	cells_write_threads(view, add_comment, &w);
 	for (size_t i = 0; i < view->ntraces; i++)
 		if (report_trace_passes(report, i))
 			add_sample(&w, view_trace(view, i));

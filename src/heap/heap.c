@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/ticks.h"
+#include "heap/classes.h"
 #include "heap/live.h"
 #include "heap/ranges.h"
 #include "heap/threads.h"
@@ -68,6 +70,8 @@ struct heap {
 	double point_step;		/* seconds between points; doubles when they are full */
 	struct { double time; uint64_t live; } trend[TREND_VALUES];
 	size_t ntrend;			/* values ever put; ring */
+	struct classes *classes;	/* of the last pass, or NULL */
+	double classes_next;		/* monotonic: not before this is the next pass */
 };
 
 struct heap *heap_create(const struct heap_config *config)
@@ -109,6 +113,7 @@ void heap_destroy(struct heap *heap)
 	for (size_t i = 0; i < WIRE_SLOTS; i++)
 		free(heap->taken[i]);
 	threads_deinit(&heap->threads);
+	classes_unref(heap->classes);
 	free(heap);
 }
 
@@ -717,4 +722,128 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->points = xcalloc(heap->npoints, sizeof(*view->points));
 	memcpy(view->points, heap->points, heap->npoints * sizeof(*view->points));
 	return view;
+}
+
+/* ---- what the live blocks are like ---- */
+
+static void class_threads(const struct view *view, struct classes_build *b)
+{
+	for (size_t i = 0; i < view->nthreads; i++) {
+		const struct view_thread *t = &view->threads[i];
+		struct class_thread thread = { .tid = t->tid, .merged = t->merged, .ended = t->ended };
+
+		memcpy(thread.name, t->name, sizeof(thread.name));
+		classes_thread(b, &thread);
+	}
+}
+
+/* A block's or a mapping's trace in the view: its node, or (the filter's set of traces has its own bound) that of
+ * the merged ones. */
+static uint32_t class_node(void *ctx, uint32_t trace)
+{
+	const struct heap *heap = ctx;
+	uint32_t node = heap->traces.items[trace].node;
+
+	if (!heap->which)
+		return node;
+	return node < heap->chosen.of_node_cap && heap->chosen.of_node[node] ? node : heap->merged_node;
+}
+
+/* The row of a block's thread; nobody's has one only if it has allocated. */
+static uint16_t class_thread(const struct heap *heap, uint16_t number)
+{
+	const struct thread *t = &heap->threads.items[number];
+
+	if (t->into)
+		t = &heap->threads.items[t->into];
+	return number || t->samples ? t->row : CLASS_NO_THREAD;
+}
+
+/*
+ * Cells lie all over a table that may be larger than the caches: each block's is fetched while those of
+ * the blocks before are added to.
+ */
+#define CLASS_AHEAD 16u
+
+static void class_blocks(struct heap *heap, uint64_t time, struct classes_build *b)
+{
+	struct class_cell ahead[CLASS_AHEAD] = { 0 };
+	unsigned at = 0;
+
+	for (size_t i = 0; i < heap->live.nslots; i++) {
+		const struct live_block *block = &heap->live.blocks[i];
+
+		if (!block->addr || (heap->which && !is_chosen(heap, block->thread)))
+			continue;
+		struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
+		classes_add(b, &ahead[at]);
+		/* the trace, till all are there: its node would be one more thing to fetch */
+		ahead[at] = (struct class_cell){
+			.node = block->trace,
+			.thread = class_thread(heap, block->thread),
+			.size = (uint8_t)class_of_size(block->size),
+			.age = (uint8_t)class_of_age(time > block->time ? time - block->time : 0),
+			.bytes = w.bytes,
+			.q10 = w.blocks_q10,
+			.samples = 1,
+		};
+		classes_ahead(b, &ahead[at]);
+		at = (at + 1) % CLASS_AHEAD;
+	}
+	for (unsigned i = 0; i < CLASS_AHEAD; i++)
+		classes_add(b, &ahead[i]);
+}
+
+/* Of mappings no thread is known for sure; a filter by threads leaves them out. */
+static void class_mappings(struct heap *heap, uint64_t time, struct classes_build *b)
+{
+	const struct ranges *ranges = &heap->ranges;
+
+	if (heap->which || !ranges->nmappings)
+		return;
+	CLEANUP_FREE uint64_t *bytes = xcalloc(ranges->nmappings, sizeof(*bytes));
+	ranges_bytes(ranges, bytes);
+	for (size_t i = 0; i < ranges->nmappings; i++) {
+		const struct range_mapping *m = &ranges->mappings[i];
+		if (!m->id)
+			continue;
+		classes_add(b, &(struct class_cell){
+			.node = m->trace,
+			.thread = CLASS_NO_THREAD,
+			.size = (uint8_t)class_of_size(bytes[i]),
+			.age = (uint8_t)class_of_age(time > m->time ? time - m->time : 0),
+			.bytes = bytes[i],
+			.q10 = weight_of(bytes[i]).blocks_q10,
+			.samples = 1,
+		});
+	}
+}
+
+void heap_classify(struct heap *heap, struct view *view, bool now)
+{
+	double begin = monotonic_seconds();
+	uint64_t time = (uint64_t)(view->time * 1e9 + 0.5);
+
+	bool time_for_it = !heap->classes || begin >= heap->classes_next;
+	view->classes_fresh = now || (time_for_it && heap->live.count <= CLASSES_MAX_LIVE);
+	if (view->classes_fresh) {
+		struct classes_build b;
+		classes_build_init(&b);
+		class_threads(view, &b);
+		class_blocks(heap, time, &b);
+		class_mappings(heap, time, &b);
+		classes_unref(heap->classes);
+		heap->classes = classes_finish(&b, view->time, class_node, heap);
+		classes_build_deinit(&b);
+		double took = monotonic_seconds() - begin;
+		heap->classes->cost_ns = (uint64_t)(took * 1e9);
+		heap->classes_next = begin + took * CLASSES_SHARE;
+	}
+	view->classes = classes_ref(heap->classes);
+}
+
+void heap_forget_classes(struct heap *heap)
+{
+	classes_unref(heap->classes);
+	heap->classes = NULL;
 }

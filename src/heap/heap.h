@@ -128,6 +128,16 @@ void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct h
 struct view *heap_publish(struct heap *heap, const struct view_info *info, uint64_t time);
 
 /*
+ * Say in `view`, which has just been published and nobody else knows yet, what its live blocks are like: view->classes.
+ * `now`: by a pass over the live table, whatever it takes; else the pass is left out, and the table of an
+ * earlier view is given again (or none), if the passes took their share of the time (CLASSES_SHARE) or the live blocks
+ * are too many (CLASSES_MAX_LIVE).
+ */
+void heap_classify(struct heap *heap, struct view *view, bool now);
+/* The classes of no view are wanted any more. */
+void heap_forget_classes(struct heap *heap);
+
+/*
  * Current totals without publishing: tracked live blocks; since the start, estimated: bytes
  * allocated, allocations, frees of tracked blocks (of others nothing is known).
  */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "heap/classes.h"
 #include "heap/heap.h"
 #include "heap/store.h"
 #include "heap/sums.h"
@@ -45,6 +46,8 @@ struct merge {
 	struct trace_stats total_stats;	/* as last published */
 	uint64_t lost_frees, merged_before;	/* of members that have left */
 	struct tree_stats tree_before;
+	struct classes_build left;	/* live blocks of members that have left */
+	bool left_unknown;		/* there are such of which nothing is known */
 	float peak_time;
 	uint64_t seq;
 	struct view_point *points;
@@ -61,6 +64,7 @@ struct merge *merge_create(uint32_t max_traces)
 	m->max_traces = max_traces ? max_traces : HEAP_MAX_TRACES;
 	m->points = xcalloc(MAX_POINTS, sizeof(*m->points));
 	m->point_step = 0.5f;
+	classes_build_init(&m->left);
 	return m;
 }
 
@@ -85,6 +89,7 @@ void merge_destroy(struct merge *m)
 	free(m->items);
 	free(m->of_node);
 	free(m->points);
+	classes_build_deinit(&m->left);
 	free(m);
 }
 
@@ -208,6 +213,60 @@ void merge_take(struct merge *m, struct merge_member *member, struct view *view)
 	view_unref(old);
 }
 
+/* ---- what the live blocks are like ---- */
+
+/* Threads of one name are one in the sum: they have ids in namespaces of their own. */
+static void add_classes(struct classes_build *b, const struct class_thread *threads, size_t nthreads,
+			const struct class_cell *cells, size_t n, const struct merge_member *member)
+{
+	CLEANUP_FREE uint16_t *thread = xcalloc(nthreads + 1, sizeof(*thread));
+
+	for (size_t i = 0; i < nthreads; i++)
+		thread[i] = classes_thread_by_name(b, &threads[i]);
+	for (size_t i = 0; i < n; i++) {
+		struct class_cell cell = cells[i];
+		if (cell.thread != CLASS_NO_THREAD)
+			cell.thread = thread[cell.thread];
+		if (member)
+			cell.node = cell.node < member->nnodes ? member->nodes[cell.node] : 0;
+		classes_add(b, &cell);
+	}
+}
+
+static void add_member_classes(struct classes_build *b, const struct merge_member *member)
+{
+	const struct classes *c = member->view->classes;
+
+	add_classes(b, c->threads, c->nthreads, c->cells, c->n, member);
+}
+
+/* Where they are asked for, each member's view has some. */
+static void publish_classes(const struct merge *m, struct view *view)
+{
+	struct classes_build b;
+	bool known = !m->left_unknown, wanted = !m->members;
+
+	view->classes_fresh = true;
+	for (const struct merge_member *member = m->members; member; member = member->next) {
+		if (!member->view)
+			continue;
+		wanted |= member->view->classes != NULL;
+		known &= member->view->classes != NULL;
+		view->classes_fresh &= member->view->classes_fresh;
+	}
+	if (!wanted || !known) {
+		view->classes_fresh = false;
+		return;
+	}
+	classes_build_init(&b);
+	add_classes(&b, m->left.threads, m->left.nthreads, m->left.slots, m->left.nslots, NULL);
+	for (const struct merge_member *member = m->members; member; member = member->next)
+		if (member->view)
+			add_member_classes(&b, member);
+	view->classes = classes_finish(&b, view->time, NULL, NULL);
+	classes_build_deinit(&b);
+}
+
 void merge_leave(struct merge *m, struct merge_member *member)
 {
 	struct merge_member **at = &m->members;
@@ -222,6 +281,10 @@ void merge_leave(struct merge *m, struct merge_member *member)
 		m->tree_before.steps += t->tree.steps;
 		m->tree_before.last_hits += t->tree.last_hits;
 		m->tree_before.hash_hits += t->tree.hash_hits;
+		if (member->view->classes && member->view->classes_fresh)
+			add_member_classes(&m->left, member);
+		else
+			m->left_unknown = m->left_unknown || t->s.live_samples;
 	}
 	member_free(member);
 }
@@ -308,6 +371,7 @@ struct view *merge_publish(struct merge *m, const struct view_info *info, double
 	view->totals.tree.last_hits = m->tree_before.last_hits;
 	view->totals.tree.hash_hits = m->tree_before.hash_hits;
 	add_members(m, &view->totals);
+	publish_classes(m, view);
 	add_point(m, time, view);
 	view->npoints = m->npoints;
 	view->points = xcalloc(m->npoints, sizeof(*view->points));

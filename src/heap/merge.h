@@ -2,6 +2,9 @@
  * Several heaps as one: the sum of their newest views, itself published as a view. The frames of all
  * must come from one table of modules, so that equal addresses mean the same code; then equal stacks add up.
  *
+ * What the live blocks are like (classes.h) adds up as well: nodes are mapped, threads of one name are one. Blocks of
+ * members that have left are as old as they were then.
+ *
  * A member's view is taken over by its difference to the one before. A member may leave and its figures stay:
  * then nothing is kept of it but what it added. Peaks add up like all else. One thread: the collector;
  * what is published, any.

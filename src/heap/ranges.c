@@ -194,3 +194,18 @@ bool ranges_cut(struct ranges *ranges, uint64_t start, uint64_t end, struct rang
 	}
 	return true;
 }
+
+static void add_bytes(const struct ranges *ranges, uint32_t link, uint64_t *bytes)
+{
+	for (; link; link = ranges->nodes[link - 1].right) {
+		const struct range_node *node = &ranges->nodes[link - 1];
+
+		bytes[node->mapping] += node->end - node->start;
+		add_bytes(ranges, node->left, bytes);
+	}
+}
+
+void ranges_bytes(const struct ranges *ranges, uint64_t *bytes)
+{
+	add_bytes(ranges, ranges->root, bytes);
+}

@@ -72,5 +72,7 @@ void ranges_add(struct ranges *ranges, uint32_t index, uint64_t start, uint64_t 
 bool ranges_cut(struct ranges *ranges, uint64_t start, uint64_t end, struct range_part *ret);
 
 size_t ranges_count(const struct ranges *ranges);
+/* Add the bytes of each mapping's pieces to `bytes`, by index of the mapping (nmappings of them). */
+void ranges_bytes(const struct ranges *ranges, uint64_t *bytes);
 
 #endif

@@ -317,6 +317,7 @@ void threads_publish(struct threads *threads, uint64_t time, struct view *view)
 		struct thread *t = &threads->items[i];
 		if (!t->used || t->into || (!i && !t->samples))
 			continue;
+		t->row = (uint16_t)view->nthreads;
 		fill(t, from, dt >= RATE_MIN ? 1e9 / (double)dt : 0, &view->threads[view->nthreads++]);
 		if (!rotate)
 			continue;

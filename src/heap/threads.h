@@ -42,6 +42,7 @@ struct thread {
 	uint32_t serial;	/* another one whenever the number is used again */
 	uint32_t merged;	/* a sum: of so many threads */
 	uint16_t into;		/* merged: number of the sum; 0: it stands for itself */
+	uint16_t row;		/* its row in the newest view */
 	uint8_t absent;		/* times in a row that it wasn't in the list of threads */
 	bool used, ended;
 	bool chosen;		/* by the filter, see heap_choose_threads */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "heap/classes.h"
 #include "heap/store.h"
 #include "heap/sums.h"
 
@@ -38,6 +39,7 @@ void view_unref(struct view *view)
 		store_drop(view);
 	free(view->points);
 	free(view->threads);
+	classes_unref(view->classes);
 	tree_unref(view->tree);
 	free(view);
 }

@@ -142,6 +142,7 @@ struct view_totals {
 	uint32_t merged;	/* traces given up for the bound */
 };
 
+struct classes;
 struct view {
 	int refs;		/* atomic; view_ref, view_unref */
 	uint64_t seq;		/* 1, 2, 3 … */
@@ -161,6 +162,8 @@ struct view {
 	size_t npoints;
 	struct view_thread *threads;	/* in no order; their sums are the totals, if there is no filter */
 	size_t nthreads;
+	struct classes *classes;	/* what the live blocks are like (classes.h), or NULL: nobody asked. Reference held */
+	bool classes_fresh;		/* of this view; else of an earlier one of the same heap */
 	/* store.c's */
 	struct store *store;
 	uint64_t store_seq;

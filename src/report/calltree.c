@@ -481,3 +481,9 @@ const struct report_cell *report_tree_parent(struct report_tree *t, const struct
 	(void)t;
 	return cell->parent ? &cell->parent->pub : NULL;
 }
+
+struct report *report_tree_report(const struct report_tree *tree, bool *ret_inverted)
+{
+	*ret_inverted = tree->inverted;
+	return tree->r;
+}

@@ -76,7 +76,8 @@ struct report {
 	struct report_site *sites;	/* rows made of the list */
 	size_t nsites, sites_cap;
 	bool sites_valid;
-	double trend_time;	/* of the view that was last put into the trends */
+	double trend_times[REPORT_TREND];	/* of the views that were put into the trends, */
+	uint32_t ntrends;	/* so many ever: a ring */
 	struct node_sums *nodes;	/* of what passes; NULL: not made */
 	unsigned nodes_idle;	/* views since the tree was looked at */
 	struct report_tree *trees[2];
@@ -128,6 +129,10 @@ void base_deinit(struct base *base);
 /* Fill in the rows' differences to the base, and add those that only the base has. */
 void base_sites(struct report *r);
 
+/* More live bytes, or as many and more allocated. */
+bool trace_is_heavier(const struct view_trace *a, const struct view_trace *b);
+/* Whose tree it is, and which. */
+struct report *report_tree_report(const struct report_tree *tree, bool *ret_inverted);
 void report_tree_destroy(struct report_tree *tree);	/* accepts NULL */
 
 #endif

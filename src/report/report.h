@@ -95,6 +95,7 @@ struct report_site {
 	double se;		/* standard error of live_bytes, bytes; 0: exact */
 	uint64_t trend[REPORT_TREND];	/* live bytes at the last views about 1 s apart, newest last */
 	uint32_t ntrend;
+	double trend_seconds;		/* from the first of them to the last */
 	int64_t delta;		/* live bytes less those of the base; 0 without one */
 	bool fresh, gone;	/* had never allocated in the base; is only there */
 };

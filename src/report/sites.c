@@ -169,13 +169,19 @@ void sites_renamed(struct report *r)
 	}
 }
 
+/* When the newest value (1) of all trends was taken, or an older one. */
+static double trend_time(const struct report *r, uint32_t back)
+{
+	return r->trend_times[(r->ntrends - back) % REPORT_TREND];
+}
+
 void sites_trend(struct report *r)
 {
 	const struct view *view = r->view;
 
-	if (r->trend_time && view->time < r->trend_time + TREND_STEP)
+	if (r->ntrends && view->time < trend_time(r, 1) + TREND_STEP)
 		return;
-	r->trend_time = view->time;
+	r->trend_times[r->ntrends++ % REPORT_TREND] = view->time;
 	for (size_t i = 0; i < r->nsite_list; i++) {
 		const struct site *site = &r->site_list[i];
 		struct func *func = &r->funcs.items[site->func];
@@ -224,6 +230,7 @@ void sites_rows(struct report *r)
 		};
 		row->se = sqrt(row->s.live_var);
 		copy_trend(func, row);
+		row->trend_seconds = row->ntrend ? trend_time(r, 1) - trend_time(r, row->ntrend) : 0;
 	}
 	base_sites(r);
 	r->sites_valid = true;
@@ -277,6 +284,16 @@ struct trace_stats report_total(struct report *r)
 	return sums_get(&r->total);
 }
 
+bool trace_is_heavier(const struct view_trace *a, const struct view_trace *b)
+{
+	if (a->s.live_bytes != b->s.live_bytes)
+		return a->s.live_bytes > b->s.live_bytes;
+	if (a->s.alloc_bytes != b->s.alloc_bytes)
+		return a->s.alloc_bytes > b->s.alloc_bytes;
+	/* lists' order is no order: among equals the one that was there first */
+	return a->node < b->node;
+}
+
 size_t report_site_trace(struct report *r, uint64_t site_id)
 {
 	int64_t func = funcs_by_id(&r->funcs, site_id);
@@ -289,11 +306,7 @@ size_t report_site_trace(struct report *r, uint64_t site_id)
 		const struct view_trace *t = view_trace(r->view, k - 1);
 		if (!report_passes(r, t->node))
 			continue;
-		/* the list's order is no order: among equals the one that was there first */
-		if (!best || t->s.live_bytes > best->s.live_bytes
-		    || (t->s.live_bytes == best->s.live_bytes
-			&& (t->s.alloc_bytes > best->s.alloc_bytes
-			    || (t->s.alloc_bytes == best->s.alloc_bytes && t->node < best->node)))) {
+		if (!best || trace_is_heavier(t, best)) {
 			best = t;
 			ret = k - 1;
 		}

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "export/inflate.h"
 #include "export/pprof.h"
+#include "heap/classes.h"
 #include "heap/view.h"
 #include "report/report.h"
 #include "symbol/names.h"
@@ -76,6 +77,17 @@ static void run_profile(const uint8_t *data, size_t len)
 	FUZZ_ASSERT(a->live_bytes == b->live_bytes && a->live_q10 == b->live_q10);
 	FUZZ_ASSERT(a->alloc_bytes == b->alloc_bytes && a->alloc_q10 == b->alloc_q10);
 	FUZZ_ASSERT(a->peak_bytes == b->peak_bytes && a->temp_bytes == b->temp_bytes);
+	FUZZ_ASSERT(first.view->nthreads == second.view->nthreads);
+	for (size_t i = 0; i < first.view->nthreads; i++)
+		FUZZ_ASSERT(fuzz_is_clean(first.view->threads[i].name));
+	if (first.view->classes_fresh) {
+		const struct classes *c = first.view->classes;
+		FUZZ_ASSERT(second.view->classes_fresh && second.view->classes->n == c->n);
+		for (size_t i = 0; i < c->n; i++)
+			FUZZ_ASSERT(c->cells[i].thread == CLASS_NO_THREAD || c->cells[i].thread < c->nthreads);
+		for (uint32_t i = 0; i < c->nthreads; i++)
+			FUZZ_ASSERT(fuzz_is_clean(c->threads[i].name));
+	}
 	free(text);
 	report_destroy(report);
 	drop(&second);

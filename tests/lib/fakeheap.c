@@ -124,6 +124,8 @@ struct fakeheap *fakeheap_create(const struct fakeheap_config *config)
 	f->names = names_create(NULL);
 	f->addr = 0x10000;
 	put_names(f);
+	heap_thread(f->heap, 0, 4242, "sceneview\0\0\0\0\0\0", 0);
+	heap_thread(f->heap, 1, 4250, "worker-1\0\0\0\0\0\0\0", 0);
 	fakeheap_step(f);
 	return f;
 }
@@ -161,7 +163,8 @@ static void allocate(struct fakeheap *f, size_t i, uint32_t n, uint32_t keep)
 		uint64_t addr = f->addr += 0x10000;
 		if (!met(f, i, s->size))
 			continue;
-		heap_alloc_whole(f->heap, addr, s->size, f->config.rate, now, 0, addrs, depth, 0);
+		/* workers of their own in the stack */
+		heap_alloc_whole(f->heap, addr, s->size, f->config.rate, now, s->frames[2] == WORKER, addrs, depth, 0);
 		if (b >= keep)
 			heap_free(f->heap, addr, now + 1000, 0, false);
 	}
@@ -192,7 +195,9 @@ struct view *fakeheap_view(struct fakeheap *f)
 		.unhooked = &unhooked, .nunhooked = 1,
 	};
 
-	return heap_publish(f->heap, &info, f->second * 1000000000u);
+	struct view *view = heap_publish(f->heap, &info, f->second * 1000000000u);
+	heap_classify(f->heap, view, true);
+	return view;
 }
 
 struct names *fakeheap_names(struct fakeheap *f)

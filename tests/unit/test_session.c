@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "heap/view.h"
 #include "tests/lib/fakeheap.h"
+#include "ui/detail.h"
 #include "ui/screen.h"
 
 struct fixture {
@@ -394,7 +395,10 @@ static void test_mouse(void **state)
 	assert_true(canvas_at(f->ui->canvas, ev.y, 0)->style & STYLE_SELECTED);
 	ui_key(f->ui, &ev);
 	/* the second click opens */
-	assert_non_null(f->ui->modal);
+	assert_true(detail_is_open(f->ui));
+	ev.button = MOUSE_RIGHT;
+	ui_key(f->ui, &ev);
+	assert_false(detail_is_open(f->ui));
 	fixture_destroy(f);
 }
 

@@ -1,0 +1,50 @@
+/*
+ * What a row's live blocks are like: their sizes, ages and threads (heap/classes.h), summed over the traces that the
+ * row stands for and the filter lets through. In a fresh view the sums are the row's live bytes and blocks.
+ */
+#ifndef HEAPTOP_REPORT_PARTS_H
+#define HEAPTOP_REPORT_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heap/classes.h"
+#include "report/report.h"
+
+struct report_part {
+	uint64_t bytes, q10;
+	uint64_t samples;	/* blocks it is known from */
+};
+
+struct report_thread_part {
+	char name[VIEW_THREAD_NAME];	/* sanitised; "": not known */
+	uint32_t tid;			/* 0: not known, or several */
+	uint32_t merged;		/* not 0: so many threads of that name */
+	bool ended;
+	bool nobody;			/* mappings, and threads that couldn't be told apart */
+	struct report_part part;
+};
+
+#define REPORT_PART_THREADS 16
+struct report_parts {
+	size_t ntraces;		/* the row stands for */
+	size_t heaviest;	/* the trace (index in the view) with most live bytes; SIZE_MAX: there is none */
+	bool known;		/* the rest holds: somebody has looked at the live blocks */
+	bool fresh;		/* of this view; else of an earlier one */
+	struct report_part total, sizes[CLASS_SIZES], ages[CLASS_AGES];
+	struct report_thread_part threads[REPORT_PART_THREADS];	/* most bytes first */
+	size_t nthreads;
+	size_t more;		/* threads beyond these, */
+	struct report_part rest;	/* and theirs */
+};
+
+/* Of a site. Costs its traces. */
+void report_site_parts(struct report *r, uint64_t site_id, struct report_parts *ret);
+/* Of a cell. Top-down costs the nodes of the trace tree, inverted the traces of the cell's site. */
+void report_cell_parts(struct report_tree *tree, const struct report_cell *cell, struct report_parts *ret);
+
+/* Part of the bytes in the age classes from `first` on, 0 to 1. */
+double report_parts_older(const struct report_parts *parts, unsigned first);
+
+#endif
