@@ -31,6 +31,8 @@ struct err *report_set_base(struct report *r, struct view *view, struct names *n
 	report_set_modules(r->base.report, names == r->funcs.names ? r->funcs.mods : NULL);
 	if (r->filter.text)
 		err = report_set_filter(r->base.report, r->filter.text);
+	if (r->filter.module)
+		report_set_module(r->base.report, r->filter.module);
 	report_set_view(r->base.report, view);
 	return err;
 }

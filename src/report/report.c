@@ -43,6 +43,10 @@ void report_destroy(struct report *r)
 	free(r->site_list);
 	free(r->sites);
 	free(r->of_func);
+	free(r->groups.rows);
+	free(r->groups.more);
+	free(r->groups.what);
+	modsets_deinit(&r->modsets);
 	free(r->stack);
 	free(r);
 }
@@ -134,7 +138,7 @@ void report_look_again(struct report *r)
 static void names_came(struct report *r)
 {
 	/* a filter asked for every name, and any of them may decide what passes */
-	if (r->filter.pattern) {
+	if (r->filter.pattern || r->filter.module) {
 		report_look_again(r);
 		return;
 	}

@@ -62,7 +62,9 @@ bool report_stale(const struct report *r);
  * ERR_BAD_INPUT with regerror's text for a malformed one (the old filter stays).
  */
 struct err *report_set_filter(struct report *r, const char *pattern);
-/* Does trace `trace` (index in the view) pass the filter? */
+/* And of these only traces with their site in the module of this name; NULL: in any. */
+void report_set_module(struct report *r, const char *module);
+/* Does trace `trace` (index in the view) pass the filters? */
 bool report_trace_passes(struct report *r, size_t trace);
 
 /*
@@ -90,6 +92,7 @@ struct report_site {
 	uint32_t ntrend;
 	int64_t delta;		/* live bytes less those of the base; 0 without one */
 	bool fresh, gone;	/* had never allocated in the base; is only there */
+	const struct report_more *more;	/* rows of other groups (groups.h); NULL: a site */
 };
 double report_site_value(const struct report_site *site, enum report_value v);
 /* What percents are of: the total; of delta the sum of all sites' differences, signs left out. */

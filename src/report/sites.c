@@ -245,14 +245,19 @@ static int compare_sites(const void *pa, const void *pb, void *arg)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
-				       size_t *ret_n)
+void sites_sort(struct report_site *rows, size_t n, enum report_value value, bool reverse)
 {
 	struct order order = { value, reverse };
 
+	if (n)
+		qsort_r(rows, n, sizeof(*rows), compare_sites, &order);
+}
+
+const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
+				       size_t *ret_n)
+{
 	sites_rows(r);
-	if (r->nsites)
-		qsort_r(r->sites, r->nsites, sizeof(*r->sites), compare_sites, &order);
+	sites_sort(r->sites, r->nsites, value, reverse);
 	*ret_n = r->nsites;
 	return r->sites;
 }
@@ -260,6 +265,16 @@ const struct report_site *report_sites(struct report *r, enum report_value value
 struct trace_stats report_total(struct report *r)
 {
 	return sums_get(&r->total);
+}
+
+bool trace_heavier(const struct view_trace *a, const struct view_trace *b)
+{
+	if (!b || a->s.live_bytes != b->s.live_bytes)
+		return !b || a->s.live_bytes > b->s.live_bytes;
+	if (a->s.alloc_bytes != b->s.alloc_bytes)
+		return a->s.alloc_bytes > b->s.alloc_bytes;
+	/* the list's order is no order: among equals the one that was there first */
+	return a->node < b->node;
 }
 
 size_t report_site_trace(struct report *r, uint64_t site_id)
@@ -274,11 +289,7 @@ size_t report_site_trace(struct report *r, uint64_t site_id)
 		const struct view_trace *t = view_trace(r->view, k - 1);
 		if (!report_passes(r, t->node))
 			continue;
-		/* the list's order is no order: among equals the one that was there first */
-		if (!best || t->s.live_bytes > best->s.live_bytes
-		    || (t->s.live_bytes == best->s.live_bytes
-			&& (t->s.alloc_bytes > best->s.alloc_bytes
-			    || (t->s.alloc_bytes == best->s.alloc_bytes && t->node < best->node)))) {
+		if (trace_heavier(t, best)) {
 			best = t;
 			ret = k - 1;
 		}
