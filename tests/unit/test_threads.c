@@ -269,6 +269,16 @@ static void test_chosen(void **state)
 	assert_true(row(view, 400, "io-4")->chosen && !row(view, 100, "other")->chosen);
 	assert_int_equal(row(view, 100, "other")->s.live_bytes, 4001);
 	assert_int_equal(shown(view, &allocated), 600000);
+	heap_choose_threads(heap, "400,main,oth?r");
+	assert_int_equal(shown(publish(), &allocated), 604001);
+	heap_choose_threads(heap, ",io-4,");
+	assert_int_equal(shown(publish(), &allocated), 600000);
+	/* a name may have what is a sign in patterns */
+	heap_thread(heap, 4, 400, "a,b[1]\0\0\0\0\0\0\0\0\0", ++now);
+	heap_choose_threads(heap, "a,b\\[1\\]");
+	assert_int_equal(shown(publish(), &allocated), 0);
+	heap_choose_threads(heap, "main,a\\,b\\[1\\]");
+	assert_int_equal(shown(publish(), &allocated), 600000);
 	heap_choose_threads(heap, NULL);
 	view = publish();
 	assert_null(view->info.thread);
