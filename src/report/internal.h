@@ -95,6 +95,9 @@ struct report {
 	double trend_time;	/* of the view that was last put into the trends */
 	struct node_sums *nodes;	/* of what passes; NULL: not made */
 	unsigned nodes_idle;	/* views since the tree was looked at */
+	bool user_only;		/* the trees are without system libraries */
+	int8_t *system;		/* by module id: 1 it is one, 0 it isn't, -1 not looked at */
+	size_t nsystem;
 	struct report_tree *trees[2];
 	uint32_t *of_func;	/* calltree.c: child in the making by function, index + 1 */
 	size_t nof_func;
@@ -117,6 +120,8 @@ static inline bool report_passes(const struct report *r, uint32_t node)
 		&& (!r->filter.module || r->filter.site[node].in);
 }
 
+/* Is the frame of this node left out of the trees? */
+bool report_left_out(struct report *r, uint32_t node);
 /* The trees are made anew when they are looked at again. */
 void report_forget_trees(struct report *r);
 

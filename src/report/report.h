@@ -128,6 +128,12 @@ struct report_cell {
 	bool gone;
 };
 double report_cell_value(const struct report_cell *cell, enum report_value v);
+/*
+ * Leave the frames of system libraries out of the trees: what they called and allocated counts for the function
+ * that called them. Those are (system.h) known by their names, or, where the modules' files are known, by the
+ * folders they are in; the program itself never is one.
+ */
+void report_set_user_only(struct report *r, bool on);
 struct report_tree;
 /* Valid until report_set_view, report_set_filter; owned by the report. */
 struct report_tree *report_tree(struct report *r, bool inverted);
@@ -163,6 +169,9 @@ uint64_t report_site_id(struct report *r, uint64_t site_id);
  * ascii: "..." for the ellipsis.
  */
 void report_short_name(const char *function, char *buf, size_t len, bool ascii);
+
+/* The name as the linker has it, of a `function` of this report's rows, cells or stacks; itself if unknown. */
+const char *report_raw_name(struct report *r, const char *function);
 
 /* Text of a pseudo frame (tree.h), whose address is 1..FRAME_PSEUDO_MAX; and back, 0 if it is none. */
 const char *report_pseudo_text(uint64_t addr);
