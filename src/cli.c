@@ -59,8 +59,8 @@ static const struct opt {
 	{ { "value", required_argument, NULL, OPT_VALUE }, "KEY",
 	  "what the flame view and .folded files show" },
 	{ { "filter", required_argument, NULL, 'f' }, "REGEX", "only these sites; !REGEX: not these" },
-	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of this thread, or of those of this name" },
-	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame or output" },
+	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of these threads (ids and names, with commas between)" },
+	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame, time, threads, modules or output" },
 	{ { "exit-with-program", no_argument, NULL, 'x' }, NULL, "leave when the program ends" },
 	{ { "io", required_argument, NULL, OPT_IO }, "WHERE",
 	  "program's terminal: pane, inherit, null, FILE, /dev/pts/N" },
@@ -228,7 +228,7 @@ static bool parse_process(const char *arg, struct cli *cli)
 
 static bool parse_view(const char *arg, enum ui_view *ret)
 {
-	static const char *const names[UI_VIEWS] = { "sites", "tree", "flame", "output" };
+	static const char *const names[UI_VIEWS] = { "sites", "tree", "flame", "time", "threads", "modules", "output" };
 
 	for (int i = 0; i < UI_VIEWS; i++) {
 		if (!strcmp(arg, names[i])) {
@@ -236,7 +236,7 @@ static bool parse_view(const char *arg, enum ui_view *ret)
 			return true;
 		}
 	}
-	return fail("--view: '%s' is none of sites, tree, flame, output", arg);
+	return fail("--view: '%s' is none of sites, tree, flame, time, threads, modules, output", arg);
 }
 
 static bool parse_rate(const char *arg, struct cli *cli)

@@ -102,6 +102,11 @@ static void source_pause(void *ctx, bool paused)
 	collector_pause(((struct source *)ctx)->c, paused);
 }
 
+static void source_choose_threads(void *ctx, const char *which)
+{
+	collector_choose_threads(((struct source *)ctx)->c, which);
+}
+
 static void source_set_refresh(void *ctx, double seconds)
 {
 	collector_set_refresh(((struct source *)ctx)->c, seconds);
@@ -155,6 +160,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
 		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
 		.pause = s->c ? source_pause : NULL,
+		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.save = source_save, .status = source_status,
 		.base = cli->base_view, .base_names = cli->base_names, .base_name = cli->base,

@@ -60,7 +60,8 @@ static void lay_out(struct ui *ui, struct rect *header, struct rect *status)
 	int graph = ui->graph_rows >= 0 ? ui->graph_rows : rows >= 36 ? 3 : rows >= 20 ? 2 : rows >= 16 ? 1 : 0;
 	int y = 0;
 
-	if (!points || rows < 12)
+	/* Time has it all itself */
+	if (!points || rows < 12 || ui->screen == UI_TIME)
 		graph = 0;
 	if (graph > rows - 12)
 		graph = rows - 12 > 0 ? rows - 12 : 0;

@@ -11,7 +11,8 @@
 #include "ui/modal.h"
 
 static const char *const view_names[UI_VIEWS] = {
-	[UI_SITES] = "Sites", [UI_TREE] = "Tree", [UI_FLAME] = "Flame", [UI_OUTPUT] = "Output",
+	[UI_SITES] = "Sites", [UI_TREE] = "Tree", [UI_FLAME] = "Flame",
+	[UI_TIME] = "Time", [UI_THREADS] = "Threads", [UI_MODULES] = "Modules", [UI_OUTPUT] = "Output",
 };
 
 void help_open(struct ui *ui)
@@ -44,7 +45,7 @@ void help_open(struct ui *ui)
 			pager_add(p, STYLE_NUMBER, " %-13s %s", def->keys, def->name);
 			pager_add(p, STYLE_TEXT, "   %s", def->help);
 		}
-		if (*where && def->screens != (ON(UI_SITES) | ON(UI_TREE) | ON(UI_FLAME)))
+		if (*where && def->screens != action_def(ACT_FIND)->screens)
 			pager_add(p, STYLE_DIM, "  %*s in %s", wide ? 31 : 0, "", where);
 	}
 	static const char *const legend[] = {
@@ -178,8 +179,8 @@ static void add_frame(struct ui *ui, struct pager *p, const char *function, cons
 
 static void add_stack(struct ui *ui, struct pager *p, const struct selection *sel)
 {
-	if (sel->is_site) {
-		size_t trace = report_site_trace(ui->report, sel->site_id), n, site;
+	if (!sel->cell) {
+		size_t trace = sel->is_site ? report_site_trace(ui->report, sel->site_id) : sel->trace, n, site;
 		if (trace == SIZE_MAX)
 			return;
 		const struct report_frame *frames = report_stack(ui->report, trace, &n, &site);
