@@ -16,7 +16,7 @@
 #include "target/proclist.h"
 
 enum {
-	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
+	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_GROUP, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
 	OPT_BASE, OPT_NAME, OPT_NO_FOLLOW, OPT_PROCESS,
 	OPT_MMAP,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
@@ -56,6 +56,7 @@ static const struct opt {
 	{ { "iterations", required_argument, NULL, 'n' }, "N", "stop after N frames (implies -b)" },
 	{ { "tui", no_argument, NULL, OPT_TUI }, NULL, "the screen even with -o or into a pipe" },
 	{ { "sort", required_argument, NULL, 's' }, "KEY", "order of the sites; help lists" },
+	{ { "group", required_argument, NULL, OPT_GROUP }, "NAME", "rows by site, function, stack, module or thread" },
 	{ { "value", required_argument, NULL, OPT_VALUE }, "KEY",
 	  "what the flame view and .folded files show" },
 	{ { "filter", required_argument, NULL, 'f' }, "REGEX", "only these sites; !REGEX: not these" },
@@ -226,6 +227,16 @@ static bool parse_process(const char *arg, struct cli *cli)
 	return true;
 }
 
+static bool parse_group(const char *arg, enum report_group *ret)
+{
+	int group = report_group_parse(arg);
+
+	if (group < 0)
+		return fail("--group: '%s' is none of site, function, stack, module, thread", arg);
+	*ret = (enum report_group)group;
+	return true;
+}
+
 static bool parse_view(const char *arg, enum ui_view *ret)
 {
 	static const char *const names[UI_VIEWS] = { "sites", "tree", "flame", "time", "threads", "modules", "output" };
@@ -362,6 +373,8 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	case 'T':
 		cli->thread = arg;
 		return *arg || fail("-T: give a thread's id or name");
+	case OPT_GROUP:
+		return parse_group(arg, &cli->group);
 	case OPT_VIEW:
 		return parse_view(arg, &cli->view);
 	case 'x':

@@ -75,8 +75,10 @@ void choice_toggle_thread(struct ui *ui, const struct report_site *row)
 
 	if (!*which)
 		ui_message(ui, false, "nothing is known of these threads to choose them by");
-	else
-		choice_set_thread(ui, same(which, ui->thread_due ? ui->thread : shown_threads(ui)) ? NULL : which);
+	else if (same(which, ui->thread_due ? ui->thread : shown_threads(ui)))
+		choice_set_thread(ui, NULL);
+	else if (choice_set_thread(ui, which) && !row->more->tid)
+		ui_message(ui, false, "all threads of this name");
 }
 
 void choice_toggle_module(struct ui *ui, const char *module)
@@ -145,8 +147,14 @@ void choice_text(const struct ui *ui, char *buf, size_t len)
 	size_t n = 0;
 
 	buf[0] = '\0';
-	if (shown_threads(ui))
-		n = (size_t)snprintf(buf, len, "thr:%.40s", thread_name(ui->view, id));
+	if (shown_threads(ui)) {
+		/* without the backslashes that names needed as patterns */
+		n = (size_t)snprintf(buf, len, "thr:");
+		for (const char *s = thread_name(ui->view, id); *s && n + 1 < len && n < 44; s++)
+			if (*s != '\\' || !s[1] || *++s)
+				buf[n++] = *s;
+		buf[n] = '\0';
+	}
 	if (ui->module && n < len)
 		snprintf(buf + n, len - n, "%smod:%.40s", n ? "  " : "", *ui->module ? ui->module : "(in no file)");
 }

@@ -170,7 +170,7 @@ static void allocate(struct fakeheap *f, size_t i, uint32_t n, uint32_t keep)
 
 static void begin_threads(struct fakeheap *f)
 {
-	static const char names[3][16] = { "pool-1", "pool,[2]", "sceneview" };
+	static const char names[3][16] = { "pool-1", "pool-2", "sceneview" };
 	uint64_t now = f->second * 1000000000u;
 
 	for (uint32_t i = 0; i < 3 && f->second == 1; i++)
@@ -178,7 +178,7 @@ static void begin_threads(struct fakeheap *f)
 	/* short ones, whose blocks stay */
 	const uint64_t addrs[] = { frame_addr(APP, functions[WORKER].vaddr), frame_addr(LIBC, functions[CLONE].vaddr) };
 	for (int i = 0; i < 100 && f->second < 6; i++) {
-		heap_thread(f->heap, 4, (uint32_t)(5000 + f->ended_threads++), "short-lived", now);
+		heap_thread(f->heap, 4, (uint32_t)(5000 + f->ended_threads++), "job,[*]", now);
 		heap_alloc_whole(f->heap, f->addr += 0x10000, 100, 1, now, 4, addrs, 2, 0);
 	}
 	const uint32_t there[] = { 4242, 4243, 4244 };

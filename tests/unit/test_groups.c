@@ -259,6 +259,77 @@ static void test_threads(void **state)
 	heap_destroy(heap);
 }
 
+/* Self and children add up, and no cell is of a library that is left out; deep: cells seen. */
+static void check_cells(struct report_tree *t, const struct report_cell *cell, size_t *seen)
+{
+	size_t n;
+	const struct report_cell *const *children = report_tree_children(t, cell, REPORT_LIVE_BYTES, &n);
+	struct trace_stats sum = cell->self;
+
+	(*seen)++;
+	assert_int_equal(cell->has_children, n > 0);
+	if (cell->depth) {
+		assert_true(strncmp(cell->module, "libc.so", 7));
+		assert_true(strncmp(cell->module, "libstdc++", 9));
+	}
+	for (size_t i = 0; i < n; i++) {
+		trace_stats_add(&sum, &children[i]->total);
+		check_cells(t, children[i], seen);
+	}
+	assert_same_sums(&sum, &cell->total);
+}
+
+static void test_user_only(void **state)
+{
+	struct fixture f;
+	size_t n, all = 0, user = 0;
+
+	(void)state;
+	open_fixture(&f, 1);
+	report_set_user_only(f.r, true);
+	for (int inverted = 0; inverted < 2; inverted++) {
+		struct report_tree *t = report_tree(f.r, inverted);
+		assert_int_equal(report_tree_root(t)->total.live_bytes, f.view->totals.s.live_bytes);
+		check_cells(t, report_tree_root(t), &user);
+	}
+	/* operator new is gone: what it allocated is its caller's own; what clone3 called begins at the root */
+	struct report_tree *t = report_tree(f.r, false);
+	const struct report_cell *const *top = report_tree_children(t, report_tree_root(t), REPORT_LIVE_BYTES, &n);
+	assert_int_equal(n, 2);
+	bool worker = false;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(top[i]->function, "worker_thread(void*)"))
+			continue;
+		worker = true;
+		size_t below;
+		const struct report_cell *push = *report_tree_children(t, top[i], REPORT_LIVE_BYTES, &below);
+		assert_int_equal(below, 1);
+		assert_int_equal(push->self.live_bytes, push->total.live_bytes);
+	}
+	assert_true(worker);
+	report_set_user_only(f.r, false);
+	t = report_tree(f.r, false);
+	top = report_tree_children(t, report_tree_root(t), REPORT_LIVE_BYTES, &n);
+	for (size_t i = 0; i < n; i++)
+		all += !strcmp(top[i]->function, "clone3");
+	assert_int_equal(all, 1);
+	close_fixture(&f);
+}
+
+static void test_raw_names(void **state)
+{
+	struct fixture f;
+	size_t n;
+
+	(void)state;
+	open_fixture(&f, 1);
+	const struct report_site *sites = report_sites(f.r, REPORT_LIVE_BYTES, false, &n);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(report_raw_name(f.r, sites[i].function), sites[i].function);
+	assert_string_equal(report_raw_name(f.r, "no function of it"), "no function of it");
+	close_fixture(&f);
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -276,6 +347,8 @@ int main(void)
 		cmocka_unit_test(test_module_filter),
 		cmocka_unit_test(test_base),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_user_only),
+		cmocka_unit_test(test_raw_names),
 		cmocka_unit_test(test_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
