@@ -62,7 +62,7 @@ struct heap {
 	uint64_t alloc_bytes;		/* estimated, since the start; so are these */
 	uint64_t alloc_q10, free_q10;
 	uint64_t seq;
-	struct points points;
+	struct points points, chosen_points;	/* of all blocks; of those chosen, since they were */
 	struct { double time; uint64_t live; } trend[TREND_VALUES];
 	size_t ntrend;			/* values ever put; ring */
 };
@@ -535,6 +535,9 @@ void heap_choose_threads(struct heap *heap, const char *which)
 		traces_deinit(&heap->chosen);
 	free(heap->which);
 	heap->which = which ? xstrdup(which) : NULL;
+	/* what was is of other blocks */
+	heap->chosen_points = (struct points){ 0 };
+	heap->ntrend = 0;
 	for (size_t i = 1; i < heap->threads.n; i++) {
 		struct thread *t = &heap->threads.items[i];
 		t->chosen = which && threads_match(t->into ? &heap->threads.items[t->into] : t, which);
@@ -616,12 +619,21 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->totals.tree = tree_stats(heap->tree);
 	view->totals.merged = shown->merged;
 	view->totals.trend_bps = trend(heap, view->time, shown->live_bytes);
-	points_add(&heap->points, &(struct view_point){
+	struct view_point point = {
 		.time = (float)view->time,
 		.live_bytes = shown->live_bytes,
 		.rss = info->rss,
 		.alloc_bps = view->totals.s.alloc_bps,
-	});
-	points_publish(&heap->points, view);
+	};
+	if (heap->which) {
+		/* all threads' go on meanwhile */
+		points_add(&heap->chosen_points, &point);
+		point.live_bytes = heap->traces.live_bytes;
+		point.alloc_bps = 0;
+		for (size_t i = 0; i < view->nthreads; i++)
+			point.alloc_bps += view->threads[i].s.alloc_bps;
+	}
+	points_add(&heap->points, &point);
+	points_publish(heap->which ? &heap->chosen_points : &heap->points, view);
 	return view;
 }

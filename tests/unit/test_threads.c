@@ -286,6 +286,32 @@ static void test_chosen(void **state)
 	assert_int_equal(shown(view, &allocated), 604001);
 }
 
+/* The graph of those chosen begins with the choice; that of all goes on meanwhile. */
+static void test_chosen_graph(void **state)
+{
+	struct view_info info = { 0 };
+
+	(void)state;
+	begin(1, 100, "a");
+	begin(2, 200, "b");
+	alloc(1, 0x10, 1000);
+	for (uint64_t s = 1; s <= 20; s++) {
+		if (s == 11)
+			heap_choose_threads(heap, "b");
+		if (s == 16)
+			heap_choose_threads(heap, NULL);
+		alloc(2, 0x100 + s * 0x10, 1);
+		struct view *view = heap_publish(heap, &info, 1000000000 * (now + s));
+		assert_int_equal(view->npoints, s < 11 || s > 15 ? s : s - 10);
+		assert_int_equal(view->points[view->npoints - 1].live_bytes, s < 11 || s > 15 ? 1000 + s : s);
+		/* no fall when others are looked at */
+		assert_true(view->totals.trend_bps >= 0 && view->totals.trend_bps <= 1000);
+		if (s > 15)
+			assert_int_equal(view->points[12].live_bytes, 1013);
+		view_unref(view);
+	}
+}
+
 /* Chosen threads that end by the thousands: their blocks stay in the view as long as they live. */
 static void test_chosen_ended(void **state)
 {
@@ -313,7 +339,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_whose), T(test_handed_on), T(test_present), T(test_bounded), T(test_chosen), T(test_chosen_ended),
+		T(test_whose), T(test_handed_on), T(test_present), T(test_bounded), T(test_chosen), T(test_chosen_graph), T(test_chosen_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
