@@ -194,7 +194,13 @@ static void header(FILE *out, struct report *report, const struct process_list *
 			i->unhooked[k].module, i->unhooked[k].reason);
 }
 
-static void row(FILE *out, const struct report_site *site, bool base)
+/* What rows of that group have besides, behind all other columns. */
+static const char *more_columns(enum report_group group)
+{
+	return group == REPORT_BY_THREAD ? "\ttid\tthreads" : group == REPORT_BY_MODULE ? "\ttotal_live_bytes" : "";
+}
+
+static void row(FILE *out, enum report_group group, const struct report_site *site, bool base)
 {
 	const struct trace_stats *s = &site->s;
 
@@ -208,25 +214,32 @@ static void row(FILE *out, const struct report_site *site, bool base)
 	fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, s->res_bytes, s->swap_bytes, s->fault_bytes);
 	if (base)
 		fprintf(out, "\t%" PRId64, site->delta);
+	if (group == REPORT_BY_THREAD)
+		fprintf(out, "\t%" PRIu32 "\t%" PRIu32, site->more->tid, site->more->merged ? site->more->merged : 1);
+	else if (group == REPORT_BY_MODULE)
+		fprintf(out, "\t%" PRIu64, site->more->total.live_bytes);
 	fputc('\n', out);
 }
 
-bool batch_frame(FILE *out, struct report *report, enum report_value sort, const struct process_list *list)
+bool batch_frame(FILE *out, struct report *report, enum report_group group, enum report_value sort,
+		 const struct process_list *list)
 {
 	size_t n;
-	const struct report_site *sites = report_sites(report, sort, false, &n);
+	const struct report_site *sites = report_rows(report, group, sort, false, &n);
 
 	bool base = report_base(report) != NULL;
 
 	header(out, report, list);
 	if (base)
 		fprintf(out, "# base_live_bytes: %" PRIu64 "\n", report_base(report)->totals.s.live_bytes);
-	fprintf(out, "# sites: %zu\n", n);
+	if (group != REPORT_BY_SITE)
+		fprintf(out, "# group: %s\n", report_group_name(group));
+	fprintf(out, group == REPORT_BY_SITE ? "# sites: %zu\n" : "# rows: %zu\n", n);
 	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
 		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
-		"module\tres_bytes\tswap_bytes\ttouched_bytes%s\n", base ? "\tdelta_bytes" : "");
+		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\n", base ? "\tdelta_bytes" : "", more_columns(group));
 	for (size_t i = 0; i < n; i++)
-		row(out, &sites[i], base);
+		row(out, group, &sites[i], base);
 	fputc('\n', out);
 	return fflush(out) == 0 && !ferror(out);
 }

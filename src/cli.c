@@ -16,7 +16,7 @@
 #include "target/proclist.h"
 
 enum {
-	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
+	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_GROUP, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
 	OPT_BASE, OPT_NAME, OPT_NO_FOLLOW, OPT_PROCESS,
 	OPT_MMAP, OPT_PROBE, OPT_FAULTS,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
@@ -58,11 +58,12 @@ static const struct opt {
 	{ { "iterations", required_argument, NULL, 'n' }, "N", "stop after N frames (implies -b)" },
 	{ { "tui", no_argument, NULL, OPT_TUI }, NULL, "the screen even with -o or into a pipe" },
 	{ { "sort", required_argument, NULL, 's' }, "KEY", "order of the sites; help lists" },
+	{ { "group", required_argument, NULL, OPT_GROUP }, "NAME", "rows by site, function, stack, module or thread" },
 	{ { "value", required_argument, NULL, OPT_VALUE }, "KEY",
 	  "what the flame view and .folded files show" },
 	{ { "filter", required_argument, NULL, 'f' }, "REGEX", "only these sites; !REGEX: not these" },
-	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of this thread, or of those of this name" },
-	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame or output" },
+	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of these threads (ids and names, with commas between)" },
+	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame, time, threads, modules or output" },
 	{ { "exit-with-program", no_argument, NULL, 'x' }, NULL, "leave when the program ends" },
 	{ { "io", required_argument, NULL, OPT_IO }, "WHERE",
 	  "program's terminal: pane, inherit, null, FILE, /dev/pts/N" },
@@ -228,9 +229,19 @@ static bool parse_process(const char *arg, struct cli *cli)
 	return true;
 }
 
+static bool parse_group(const char *arg, enum report_group *ret)
+{
+	int group = report_group_parse(arg);
+
+	if (group < 0)
+		return fail("--group: '%s' is none of site, function, stack, module, thread", arg);
+	*ret = (enum report_group)group;
+	return true;
+}
+
 static bool parse_view(const char *arg, enum ui_view *ret)
 {
-	static const char *const names[UI_VIEWS] = { "sites", "tree", "flame", "output" };
+	static const char *const names[UI_VIEWS] = { "sites", "tree", "flame", "time", "threads", "modules", "output" };
 
 	for (int i = 0; i < UI_VIEWS; i++) {
 		if (!strcmp(arg, names[i])) {
@@ -238,7 +249,7 @@ static bool parse_view(const char *arg, enum ui_view *ret)
 			return true;
 		}
 	}
-	return fail("--view: '%s' is none of sites, tree, flame, output", arg);
+	return fail("--view: '%s' is none of sites, tree, flame, time, threads, modules, output", arg);
 }
 
 static bool parse_rate(const char *arg, struct cli *cli)
@@ -372,6 +383,8 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	case 'T':
 		cli->thread = arg;
 		return *arg || fail("-T: give a thread's id or name");
+	case OPT_GROUP:
+		return parse_group(arg, &cli->group);
 	case OPT_VIEW:
 		return parse_view(arg, &cli->view);
 	case 'x':

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "probe/named.h"
+#include "report/groups.h"
 #include "report/report.h"
 #include "target/relay.h"
 #include "ui/ui.h"
@@ -55,6 +56,7 @@ struct cli {
 	bool batch, tui;	/* -b; --tui forces the screen */
 	long iterations;	/* -n, 0: no limit */
 	enum report_value sort;
+	enum report_group group;	/* --group: rows of Sites and of batch frames */
 	enum report_value value;	/* --value: folded files, flame widths */
 	const char *filter;
 	const char *thread;	/* -T, or NULL */

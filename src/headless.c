@@ -84,10 +84,9 @@ static void snapshot(struct loop *l, const char *path)
 }
 
 /* False: no more frames are wanted there. A reader that has left is fine, a full disk isn't. */
-static bool put_frame(struct report *report, enum report_value sort, const struct process_list *list,
-		      bool *failed)
+static bool put_frame(const struct cli *cli, struct report *report, const struct process_list *list, bool *failed)
 {
-	if (batch_frame(stdout, report, sort, list))
+	if (batch_frame(stdout, report, cli->group, cli->sort, list))
 		return true;
 	if (errno != EPIPE) {
 		fprintf(stderr, "heaptop: standard output: %s\n", strerror(errno));
@@ -101,7 +100,7 @@ static void view_frame(struct loop *l, struct view *view, const struct process_l
 	if (l->output_gone)
 		return;
 	report_set_view(l->report, view);
-	l->output_gone = !put_frame(l->report, l->cli->sort, list, &l->failed);
+	l->output_gone = !put_frame(l->cli, l->report, list, &l->failed);
 }
 
 static void frame(struct loop *l)
@@ -291,7 +290,7 @@ int headless_show(const struct cli *cli, struct view *view, struct names *names,
 	err_free(report_set_base(report, cli->base_view, cli->base_names));
 	report_set_view(report, view);
 	bool failed = false;
-	put_frame(report, cli->sort, NULL, &failed);
+	put_frame(cli, report, NULL, &failed);
 	report_destroy(report);
 	return failed ? EXIT_FAILED : 0;
 }

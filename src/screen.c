@@ -102,6 +102,11 @@ static void source_pause(void *ctx, bool paused)
 	collector_pause(((struct source *)ctx)->c, paused);
 }
 
+static void source_choose_threads(void *ctx, const char *which)
+{
+	collector_choose_threads(((struct source *)ctx)->c, which);
+}
+
 static void source_set_refresh(void *ctx, double seconds)
 {
 	collector_set_refresh(((struct source *)ctx)->c, seconds);
@@ -160,6 +165,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
 		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
 		.pause = s->c ? source_pause : NULL,
+		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.want_classes = s->c ? source_want_classes : NULL,
 		.save = source_save, .status = source_status,
@@ -168,7 +174,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
 	};
 	struct ui_options options = {
-		.view = cli->view, .value = first_value(cli), .filter = cli->filter,
+		.view = cli->view, .value = first_value(cli), .filter = cli->filter, .group = cli->group,
 		.delay = cli->delay, .duration = s->c ? cli->duration : 0,
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
 		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program,

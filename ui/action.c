@@ -7,37 +7,45 @@
 #include "base/mem.h"
 #include "ui/key.h"
 
-#define LISTS (ON(UI_SITES) | ON(UI_TREE) | ON(UI_FLAME))
+#define ROWS (ON(UI_SITES) | ON(UI_THREADS) | ON(UI_MODULES))
+#define TREES (ON(UI_TREE) | ON(UI_FLAME))
+#define LISTS (ROWS | TREES)
 
 static const struct action_def defs[ACTIONS] = {
 	[ACT_SITES] = { "1", "sites", "Sites: who holds the memory, a flat list", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_TREE] = { "2", "tree", "Tree: the calls that lead there", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_FLAME] = { "3", "flame", "Flame: the same as widths", "Screens", EVERYWHERE, NULL, 0 },
+	[ACT_TIME] = { "4", "time", "Time: live bytes, RSS and allocation rate over the whole session", "Screens", EVERYWHERE, NULL, 0 },
+	[ACT_THREADS] = { "5", "threads", "Threads: who allocates", "Screens", EVERYWHERE, NULL, 0 },
+	[ACT_MODULES] = { "6", "modules", "Modules: which program or library", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_OUTPUT] = { "7", "output", "Output: the program's terminal", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_NEXT_SCREEN] = { "Tab", "next-screen", "Next screen", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_PREVIOUS_SCREEN] = { "S-Tab", "previous-screen", "Previous screen", "Screens", EVERYWHERE, NULL, 0 },
 
 	[ACT_UP] = { "Up k", "up", "Up", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_DOWN] = { "Down j", "down", "Down", "Moving", EVERYWHERE, NULL, 0 },
-	[ACT_LEFT] = { "Left h", "left", "Sites: scroll the names; Tree: fold, parent; Flame: sibling", "Moving", EVERYWHERE, NULL, 0 },
-	[ACT_RIGHT] = { "Right l", "right", "Sites: scroll the names; Tree: unfold, child; Flame: sibling", "Moving", EVERYWHERE, NULL, 0 },
+	[ACT_LEFT] = { "Left h", "left", "Lists: scroll the names; Tree: fold, parent; Flame: sibling; Time: earlier", "Moving", EVERYWHERE, NULL, 0 },
+	[ACT_RIGHT] = { "Right l", "right", "Lists: scroll the names; Tree: unfold, child; Flame: sibling; Time: later", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_PAGE_UP] = { "PgUp C-b", "page-up", "A page up", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_PAGE_DOWN] = { "PgDn C-f", "page-down", "A page down", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_HALF_UP] = { "C-u", "half-up", "Half a page up", "Moving", EVERYWHERE, NULL, 0 },
 	[ACT_HALF_DOWN] = { "C-d", "half-down", "Half a page down", "Moving", EVERYWHERE, NULL, 0 },
-	[ACT_TOP] = { "g Home", "top", "First row", "Moving", EVERYWHERE, NULL, 0 },
-	[ACT_BOTTOM] = { "G End", "bottom", "Last row", "Moving", EVERYWHERE, NULL, 0 },
-	[ACT_OPEN] = { "Enter", "open", "Sites: Detail, again: all over; Tree: fold or unfold; Flame: zoom", "Moving", LISTS, "Open", 5 },
+	[ACT_TOP] = { "g Home", "top", "First row; Time: the start", "Moving", EVERYWHERE, NULL, 0 },
+	[ACT_BOTTOM] = { "G End", "bottom", "Last row; Time: now", "Moving", EVERYWHERE, NULL, 0 },
+	[ACT_OPEN] = { "Enter", "open", "Sites: Detail, again: all over; Tree: fold or unfold; Flame: zoom; Threads, Modules: only this one", "Moving", LISTS, "Open", 5 },
 	[ACT_BACK] = { "Esc Backspace", "back", "Back: close, unzoom one level, forget the search", "Moving", EVERYWHERE, NULL, 0 },
 
 	[ACT_VALUE] = { "v", "value", "Next value: live bytes, blocks, rates, allocated, temporary, peak, in memory", "Values and names", LISTS, "Value", 4 },
 	[ACT_VALUE_BACK] = { "V", "value-back", "Previous value", "Values and names", LISTS, NULL, 0 },
 	[ACT_SORT] = { "s F6", "sort", "Menu of values to sort by (the same again reverses)", "Values and names", LISTS, "Sort", 3 },
-	[ACT_SORT_LEFT] = { "<", "sort-left", "Sort by the column to the left", "Values and names", ON(UI_SITES), NULL, 0 },
-	[ACT_SORT_RIGHT] = { ">", "sort-right", "Sort by the column to the right", "Values and names", ON(UI_SITES), NULL, 0 },
-	[ACT_REVERSE] = { "R", "reverse", "Reverse the order", "Values and names", ON(UI_SITES), NULL, 0 },
+	[ACT_SORT_LEFT] = { "<", "sort-left", "Sort by the column to the left", "Values and names", ROWS, NULL, 0 },
+	[ACT_SORT_RIGHT] = { ">", "sort-right", "Sort by the column to the right", "Values and names", ROWS, NULL, 0 },
+	[ACT_REVERSE] = { "R", "reverse", "Reverse the order", "Values and names", ROWS, NULL, 0 },
 	[ACT_RESORT] = { "=", "resort", "Sort again now (rows rest for 3 s after a key; Flame keeps its order)", "Values and names", LISTS, NULL, 0 },
-	[ACT_NAMES] = { "w", "names", "Names short or full", "Values and names", LISTS, "Names", 8 },
+	[ACT_NAMES] = { "w", "names", "Names short, full, or as the linker has them", "Values and names", LISTS, "Names", 8 },
+	[ACT_GROUP] = { "b", "group", "Rows by site, function, stack, module or thread", "Values and names", ON(UI_SITES), "Group", 9 },
+	[ACT_USER] = { "u", "user", "Only the program's own code: without frames of system libraries", "Values and names", TREES, "User", 9 },
+	[ACT_FOLLOW] = { "F", "follow", "The cursor follows its row, or stays where it is", "Values and names", ROWS, NULL, 0 },
 	[ACT_DETAILS] = { "x", "details", "Detail of the selected row: stack, source, sizes, ages, threads; again: all over", "Values and names", LISTS, NULL, 0 },
 
 	[ACT_MARK] = { "m", "mark", "Set a mark: what changes from here on is shown beside", "Comparing", EVERYWHERE, "Mark", 5 },
@@ -49,9 +57,13 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_FIND_PREVIOUS] = { "N", "find-previous", "Previous match", "Find and filter", LISTS, NULL, 0 },
 	[ACT_SAME] = { "#", "same", "Find the selected function everywhere", "Find and filter", LISTS, NULL, 0 },
 	[ACT_FILTER] = { "\\ F4 &", "filter", "Only stacks that match (a|b; !re excludes)", "Find and filter", LISTS, "Filter", 2 },
-	[ACT_CLEAR_FILTER] = { "Del", "clear-filter", "No filter", "Find and filter", LISTS, NULL, 0 },
+	[ACT_CLEAR_FILTER] = { "Del", "clear-filter", "No filter, no choice of thread or module", "Find and filter", EVERYWHERE, NULL, 0 },
 
-	[ACT_INVERT] = { "i", "invert", "Turn the call tree around: from the sites to their callers", "Tree and Flame", ON(UI_TREE) | ON(UI_FLAME), "Invert", 6 },
+	[ACT_THREAD] = { "t", "thread", "Only blocks of the selected thread; again: of all", "Find and filter", EVERYWHERE, "Thread", 8 },
+	[ACT_THREAD_MENU] = { "T", "choose-threads", "List of threads: choose one or several", "Find and filter", EVERYWHERE, NULL, 0 },
+	[ACT_MODULE] = { "d", "module", "Only sites in the selected row's module; again: all", "Find and filter", LISTS, "Module", 9 },
+
+	[ACT_INVERT] = { "i", "invert", "Turn the call tree around: from the sites to their callers", "Tree and Flame", TREES, "Invert", 6 },
 	[ACT_EXPAND] = { "e +", "expand", "Unfold the row", "Tree and Flame", ON(UI_TREE), NULL, 0 },
 	[ACT_EXPAND_ALL] = { "E *", "expand-all", "Unfold everything below the row", "Tree and Flame", ON(UI_TREE), NULL, 0 },
 	[ACT_COLLAPSE] = { "c -", "collapse", "Fold the row", "Tree and Flame", ON(UI_TREE), NULL, 0 },
@@ -70,7 +82,7 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_PROCESSES] = { "p", "processes", "Several processes: choose which to show, or all together", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_HELP] = { "F1 ?", "help", "This help", "Other", EVERYWHERE, "Help", 0 },
 	[ACT_LOG] = { "!", "log", "Drops, blind spots, entry points not hooked, messages", "Other", EVERYWHERE, NULL, 0 },
-	[ACT_MEMORY] = { "u", "memory", "Memory: what RSS is made of, and what of the live bytes is in it", "Other", EVERYWHERE, NULL, 0 },
+	[ACT_MEMORY] = { "U", "memory", "Memory: what RSS is made of, and what of the live bytes is in it", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_COMMAND] = { ":", "command", "Command line: any action's name, or sort, find, filter, save-display …", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_GRAPH] = { "r", "graph", "Rows of the graph: as fits, 0, 1, 2, 3", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_MOUSE] = { "%", "mouse", "Mouse capture on or off (Shift-drag selects text with it on)", "Other", EVERYWHERE, NULL, 0 },

@@ -233,7 +233,7 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 		      style_t extra)
 {
 	struct canvas *c = ui->canvas;
-	char buf[UI_NAME], buf2[UI_NAME], text[96], place[128] = "";
+	char buf[UI_NAME], buf2[UI_NAME], text[96], place[128] = "", number[ALIKE_MARK];
 	int end = x + width;
 
 	canvas_clip(c, y, x, 1, width);
@@ -278,9 +278,11 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 		int room = width - pw > width / 2 ? width - pw : width / 2;
 		if (width < 34)
 			room = width;
-		int fit = nw < room ? nw : room;
+		const char *mark = cell->depth ? ui_mark(ui, name, cell->func_key, number) : "";
+		int mw = canvas_width(c, mark), fit = nw + mw < room ? nw : room > mw ? room - mw : 0;
 		canvas_put_cut(c, y, x, fit, cell_style(ui, cell) | extra, name);
-		canvas_put(c, y, x + fit, STYLE_DIM | extra, place);
+		canvas_put(c, y, x + fit, cell_style(ui, cell) | extra, mark);
+		canvas_put(c, y, x + fit + mw, STYLE_DIM | extra, place);
 	}
 	canvas_clip_all(c);
 }
@@ -292,7 +294,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	int heading = r.rows > 1, rows = r.rows - heading;
 
 	t->rect = r;
-	columns_layout(&t->columns, r.cols, ui->value, true, ui_sampled(ui), ui->base != UI_BASE_NONE,
+	columns_layout(&t->columns, r.cols, ui->value, COLUMNS_TREE, ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&t->list, t->n, rows);
 	if (heading)
@@ -442,6 +444,23 @@ static void calltree_mouse(struct ui *ui, void *state, const struct key_event *e
 	t->cursor[ui->inverted] = t->n ? t->rows[t->list.cursor].key : 0;
 }
 
+/* Open the way to a cell and put the cursor there. */
+static void go_to_cell(struct ui *ui, struct calltree *t, const struct report_cell *to)
+{
+	for (const struct report_cell *up = report_tree_parent(t->tree, to); up; up = report_tree_parent(t->tree, up)) {
+		keymap_put(&t->open[ui->inverted], up->key, true);
+		/* it may lie among the small ones */
+		if (cell_value(ui, to) < SMALL * t->whole)
+			keymap_put(&t->open[ui->inverted], keymap_mix(up->key, REST_SALT), true);
+		if (!up->depth)
+			break;
+	}
+	t->cursor[ui->inverted] = to->key;
+	calltree_changed(ui, t);
+	/* calltree_changed put the row's own key there; n goes on from the match itself */
+	t->cursor[ui->inverted] = to->key;
+}
+
 static bool calltree_find(struct ui *ui, void *state, int direction)
 {
 	struct calltree *t = state;
@@ -452,23 +471,19 @@ static bool calltree_find(struct ui *ui, void *state, int direction)
 		return false;
 	tree_matches_read(&m, ui, t->tree, root, t->cursor[ui->inverted]);
 	const struct report_cell *to = tree_matches_pick(&m, ui, direction, t->whole);
-	if (to) {
-		for (const struct report_cell *up = report_tree_parent(t->tree, to); up;
-		     up = report_tree_parent(t->tree, up)) {
-			keymap_put(&t->open[ui->inverted], up->key, true);
-			/* it may lie among the small ones */
-			if (cell_value(ui, to) < SMALL * t->whole)
-				keymap_put(&t->open[ui->inverted], keymap_mix(up->key, REST_SALT), true);
-			if (!up->depth)
-				break;
-		}
-		t->cursor[ui->inverted] = to->key;
-		calltree_changed(ui, t);
-		/* calltree_changed put the row's own key there; n goes on from the match itself */
-		t->cursor[ui->inverted] = to->key;
-	}
+	if (to)
+		go_to_cell(ui, t, to);
 	tree_matches_deinit(&m);
 	return to;
+}
+
+static void calltree_reveal(struct ui *ui, void *state, const struct selection *sel)
+{
+	struct calltree *t = state;
+	const struct report_cell *cell = t->tree && t->n ? carry_cell(ui, sel, t->tree) : NULL;
+
+	if (cell)
+		go_to_cell(ui, t, cell);
 }
 
 static bool calltree_selected(struct ui *ui, void *state, struct selection *ret)
@@ -505,4 +520,5 @@ const struct view_ops calltree_ops = {
 	.mouse = calltree_mouse,
 	.find = calltree_find,
 	.selected = calltree_selected,
+	.reveal = calltree_reveal,
 };

@@ -16,18 +16,23 @@ static const struct {
 	int value;		/* report value it shows, -1: none */
 } defs[COLUMN_IDS] = {
 	[COLUMN_VALUE] = { "", 7, -1 },
+	[COLUMN_TID] = { "TID", 7, -1 },
 	[COLUMN_LIVE] = { "LIVE", 7, REPORT_LIVE_BYTES },
 	[COLUMN_RES] = { "RES", 7, REPORT_RES_BYTES },
 	[COLUMN_SELF] = { "SELF", 7, -1 },
 	[COLUMN_ERROR] = { "ERR", 4, -1 },
 	[COLUMN_PERCENT] = { "%", 5, -1 },
+	[COLUMN_TOTAL] = { "TOTAL", 7, -1 },
 	[COLUMN_DELTA] = { "Δ LIVE", 8, REPORT_DELTA_BYTES },
 	[COLUMN_RATE] = { "B/s", 7, REPORT_ALLOC_BPS },
 	[COLUMN_BLOCKS] = { "BLOCKS", 7, REPORT_LIVE_BLOCKS },
 	[COLUMN_AVERAGE] = { "AVG", 6, -1 },
 	[COLUMN_PEAK] = { "PEAK", 7, REPORT_PEAK_BYTES },
+	[COLUMN_ALLOC_BYTES] = { "ALLOC", 7, REPORT_ALLOC_BYTES },
+	[COLUMN_FREED] = { "FREED", 7, -1 },
 	[COLUMN_ALLOCS] = { "ALLOCS", 7, REPORT_ALLOC_BLOCKS },
 	[COLUMN_TEMP] = { "TEMP%", 6, REPORT_TEMP_BLOCKS },
+	[COLUMN_SITES] = { "SITES", 5, -1 },
 	[COLUMN_TREND] = { "TREND", 5, -1 },
 };
 
@@ -51,18 +56,25 @@ int columns_value(enum column_id id)
 	return id < COLUMN_IDS ? defs[id].value : -1;
 }
 
-void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base,
-		    bool res)
+void columns_layout(struct columns *l, int cols, enum report_value value, enum columns_set set,
+		    bool sampled, bool base, bool res)
 {
 	/* In the order in which they are given room, and the width the name keeps at least. Shown in
 	 * the order of the ids. */
 	static const struct {
 		enum column_id id;
 		int name_min;
+		unsigned sets;		/* 0: all */
 	} wishes[] = {
-		{ COLUMN_PERCENT, 18 }, { COLUMN_DELTA, 20 }, { COLUMN_SELF, 24 }, { COLUMN_BLOCKS, 24 }, { COLUMN_RATE, 24 },
-		{ COLUMN_ERROR, 24 }, { COLUMN_TREND, 24 }, { COLUMN_RES, 40 }, { COLUMN_PEAK, 56 }, { COLUMN_ALLOCS, 56 },
-		{ COLUMN_TEMP, 56 }, { COLUMN_AVERAGE, 60 },
+		{ COLUMN_PERCENT, 18, 0 }, { COLUMN_DELTA, 20, 0 },
+		{ COLUMN_TOTAL, 18, 1 << COLUMNS_MODULES }, { COLUMN_TID, 12, 1 << COLUMNS_THREADS },
+		{ COLUMN_SELF, 24, 1 << COLUMNS_TREE }, { COLUMN_BLOCKS, 24, 0 }, { COLUMN_RATE, 24, 0 },
+		{ COLUMN_ERROR, 24, 0 }, { COLUMN_TREND, 24, 1 << COLUMNS_SITES },
+		{ COLUMN_ALLOC_BYTES, 18, 1 << COLUMNS_THREADS }, { COLUMN_FREED, 18, 1 << COLUMNS_THREADS },
+		{ COLUMN_RES, 40, 1 << COLUMNS_SITES | 1 << COLUMNS_TREE },
+		{ COLUMN_SITES, 40, 1 << COLUMNS_MODULES },
+		{ COLUMN_PEAK, 56, ~(1u << COLUMNS_THREADS) }, { COLUMN_ALLOCS, 56, 0 },
+		{ COLUMN_TEMP, 56, ~(1u << COLUMNS_THREADS) }, { COLUMN_AVERAGE, 60, 0 },
 	};
 	bool shown[COLUMN_IDS] = { false };
 	int room = cols - FLAG_WIDTH - 2;
@@ -75,7 +87,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, bool t
 	room -= defs[COLUMN_VALUE].width + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(wishes); i++) {
 		enum column_id id = wishes[i].id;
-		if ((id == COLUMN_SELF) != tree && (id == COLUMN_SELF || id == COLUMN_TREND))
+		if (wishes[i].sets && !(wishes[i].sets >> set & 1))
 			continue;
 		if ((id == COLUMN_RES && !res) || (id == COLUMN_ERROR && !sampled) || (id == COLUMN_DELTA && !base))
 			continue;
@@ -164,6 +176,30 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 			break;
 		case COLUMN_RES:
 			text = format_bytes(buf, s->res_bytes, w);
+			break;
+		case COLUMN_TID:
+			if (row->more && row->more->merged)
+				snprintf(buf, sizeof(buf), "%ux", row->more->merged);
+			else if (row->more && row->more->tid)
+				snprintf(buf, sizeof(buf), "%u", row->more->tid);
+			else
+				break;
+			text = buf;
+			st = STYLE_DIM;
+			break;
+		case COLUMN_TOTAL:
+			if (row->more && report_value_of(&row->more->total, value) > 0)
+				text = format_value(buf, report_value_of(&row->more->total, value), value, w);
+			break;
+		case COLUMN_SITES:
+			if (row->more && row->more->nsites)
+				text = format_count(buf, row->more->nsites, w);
+			break;
+		case COLUMN_ALLOC_BYTES:
+			text = format_bytes(buf, s->alloc_bytes, w);
+			break;
+		case COLUMN_FREED:
+			text = format_bytes(buf, s->free_bytes, w);
 			break;
 		case COLUMN_SELF:
 			if (row->self && report_value_of(row->self, value) > 0)

@@ -1,5 +1,5 @@
 /*
- * The numbers in front of a name, in Sites and Tree: which columns fit a width, in what order they
+ * The numbers in front of a name, in lists and Tree: which columns fit a width, in what order they
  * go when it is narrow, and how each is drawn. Pure.
  */
 #ifndef HEAPTOP_UI_COLUMNS_H
@@ -9,15 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/groups.h"
 #include "report/report.h"
 #include "ui/canvas.h"
 
 enum column_id {
 	COLUMN_VALUE,		/* what is sorted by, if it has no column of its own */
-	COLUMN_LIVE, COLUMN_RES, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_DELTA, COLUMN_RATE, COLUMN_BLOCKS,
-	COLUMN_AVERAGE, COLUMN_PEAK, COLUMN_ALLOCS, COLUMN_TEMP, COLUMN_TREND,
+	COLUMN_TID,
+	COLUMN_LIVE, COLUMN_RES, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_TOTAL, COLUMN_DELTA, COLUMN_RATE,
+	COLUMN_BLOCKS, COLUMN_AVERAGE, COLUMN_PEAK, COLUMN_ALLOC_BYTES, COLUMN_FREED, COLUMN_ALLOCS, COLUMN_TEMP,
+	COLUMN_SITES, COLUMN_TREND,
 	COLUMN_IDS
 };
+
+/* Whose columns. */
+enum columns_set { COLUMNS_SITES, COLUMNS_TREE, COLUMNS_THREADS, COLUMNS_MODULES };
 
 struct columns {
 	struct {
@@ -30,17 +36,18 @@ struct columns {
 
 /* What one row's numbers come from. */
 struct column_row {
-	const struct trace_stats *s, *self;	/* self: NULL in Sites */
+	const struct trace_stats *s, *self;	/* self: Tree's, else NULL */
+	const struct report_more *more;		/* Threads', Modules'; else NULL */
 	double se;				/* of live_bytes */
 	double delta;				/* live bytes less those of the base */
 	const uint64_t *trend;			/* or NULL */
 	size_t ntrend;
 };
 
-/* The columns for `cols` columns, sorted by `value`; tree: those of Tree. sampled: numbers are estimates.
+/* The columns for `cols` columns, sorted by `value`. sampled: numbers are estimates.
  * base: there is one to compare with. res: what is in memory is known. */
-void columns_layout(struct columns *l, int cols, enum report_value value, bool tree, bool sampled, bool base,
-		    bool res);
+void columns_layout(struct columns *l, int cols, enum report_value value, enum columns_set set,
+		    bool sampled, bool base, bool res);
 void columns_heading(const struct columns *l, struct canvas *c, int y, int x, int cols,
 		     enum report_value value, bool reverse, const char *name_title);
 /* `whole`: what percents are of. */

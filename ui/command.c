@@ -3,7 +3,9 @@
  *
  *	sort VALUE  value VALUE		live, blocks, rate, calls, alloc, allocs, temp, peak, delta
  *	find RE  filter [RE]
- *	view NAME			sites, tree, flame, output
+ *	view NAME			sites, tree, flame, time, threads, modules, output
+ *	group NAME			site, function, stack, module, thread
+ *	thread LIST  module NAME	only these (heap_choose_threads)
  *	save [FILE]			a snapshot
  *	save-display FILE		what is on the screen as text
  *	save-attrs FILE			its style layer, a letter a cell (style_letter)
@@ -12,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "ui/choice.h"
 #include "ui/file.h"
 #include "ui/screen.h"
 
@@ -75,6 +78,20 @@ bool command_run(struct ui *ui, const char *line)
 			ui->dirty = true;
 			return true;
 		}
+		if (!strcmp(name, "group")) {
+			int group = report_group_parse(arg);
+			if (group >= 0)
+				ui_set_group(ui, group);
+			else
+				ui_message(ui, true, "no such group: %s (site, function, stack, module, thread)", arg);
+			return group >= 0;
+		}
+		if (!strcmp(name, "thread"))
+			return choice_set_thread(ui, arg);
+		if (!strcmp(name, "module")) {
+			choice_set_module(ui, arg);
+			return true;
+		}
 		if (!strcmp(name, "save")) {
 			ui_save(ui, arg);
 			return true;
@@ -83,7 +100,7 @@ bool command_run(struct ui *ui, const char *line)
 			enum action a = action_parse(arg);
 			if (a >= ACT_SITES && a <= ACT_OUTPUT)
 				return ui_action(ui, a);
-			ui_message(ui, true, "no such screen: %s (sites, tree, flame, output)", arg);
+			ui_message(ui, true, "no such screen: %s (sites, tree, flame, time, threads, modules, output)", arg);
 			return false;
 		}
 	}

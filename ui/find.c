@@ -88,4 +88,5 @@ void ui_find_step(struct ui *ui, int direction)
 		return;
 	ui_refresh_screen(ui);
 	ui->find.failed = !ops->find(ui, ui->state[ui->screen], direction);
+	ui->touched = ui->touched || !ui->find.failed;
 }

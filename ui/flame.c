@@ -279,7 +279,7 @@ static void flame_draw(struct ui *ui, void *state, struct rect r)
 	const struct flame_layout *l = &f->layout;
 	if (!l->n || !(l->frames[0].value > 0)) {
 		canvas_put_max(c, r.y, r.x + 2, r.cols - 2, STYLE_DIM,
-			       ui->filter ? "nothing matches the filter (Del: no filter)" : "nothing of this value yet");
+			       ui->filter || ui->module ? "nothing matches the filter (Del: no filter)" : "nothing of this value yet");
 		return;
 	}
 	for (int row = 0; row < r.rows && (size_t)(f->top + row) < l->nlevels; row++) {
@@ -444,6 +444,27 @@ static void flame_mouse(struct ui *ui, void *state, const struct key_event *ev)
 		go(f, i);
 }
 
+/* The cursor to a cell, or, if it is too narrow, to what holds it. */
+static void go_to_cell(struct ui *ui, struct flame *f, const struct report_cell *to)
+{
+	if (to->depth >= FLAME_LEVELS)
+		return;
+	f->cursor.n = to->depth + 1;
+	for (const struct report_cell *c = to; c; c = report_tree_parent(f->tree, c)) {
+		if (c->depth < f->cursor.n)
+			f->cursor.keys[c->depth] = c->key;
+		if (!c->depth)
+			break;
+	}
+	/* outside the zoom: show all again */
+	for (size_t i = 0; i < f->zoom.n; i++)
+		if (i >= f->cursor.n || f->zoom.keys[i] != f->cursor.keys[i]) {
+			f->zoom.n = 0;
+			break;
+		}
+	lay_out(ui, f, f->width);
+}
+
 static bool flame_search(struct ui *ui, void *state, int direction)
 {
 	struct flame *f = state;
@@ -458,24 +479,19 @@ static bool flame_search(struct ui *ui, void *state, int direction)
 	const struct report_cell *to =
 		tree_matches_pick(&m, ui, direction, width_of(ui, f->tree, root));
 	bool found = to;
-	if (to && to->depth < FLAME_LEVELS) {
-		f->cursor.n = to->depth + 1;
-		for (const struct report_cell *c = to; c; c = report_tree_parent(f->tree, c)) {
-			if (c->depth < f->cursor.n)
-				f->cursor.keys[c->depth] = c->key;
-			if (!c->depth)
-				break;
-		}
-		/* a match outside the zoom: show all again */
-		for (size_t i = 0; i < f->zoom.n; i++)
-			if (i >= f->cursor.n || f->zoom.keys[i] != f->cursor.keys[i]) {
-				f->zoom.n = 0;
-				break;
-			}
-		lay_out(ui, f, f->width);
-	}
+	if (to)
+		go_to_cell(ui, f, to);
 	tree_matches_deinit(&m);
 	return found;
+}
+
+static void flame_reveal(struct ui *ui, void *state, const struct selection *sel)
+{
+	struct flame *f = state;
+	const struct report_cell *cell = f->tree && f->layout.n ? carry_cell(ui, sel, f->tree) : NULL;
+
+	if (cell)
+		go_to_cell(ui, f, cell);
 }
 
 static bool flame_selected(struct ui *ui, void *state, struct selection *ret)
@@ -514,4 +530,5 @@ const struct view_ops flame_ops = {
 	.mouse = flame_mouse,
 	.find = flame_search,
 	.selected = flame_selected,
+	.reveal = flame_reveal,
 };

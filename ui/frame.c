@@ -57,11 +57,13 @@ static void draw_graph(struct ui *ui, struct rect r)
 static void lay_out(struct ui *ui, struct rect *header, struct rect *status)
 {
 	int rows = ui->canvas->rows, cols = ui->canvas->cols;
-	bool points = ui->view && ui->view->npoints > 1;
+	/* the graph of a choice of threads begins anew, in the same place */
+	bool points = ui->view && (ui->view->npoints > 1 || ui->view->info.thread);
 	int graph = ui->graph_rows >= 0 ? ui->graph_rows : rows >= 36 ? 3 : rows >= 20 ? 2 : rows >= 16 ? 1 : 0;
 	int y = 0;
 
-	if (!points || rows < 12)
+	/* Time has it all itself */
+	if (!points || rows < 12 || ui->screen == UI_TIME)
 		graph = 0;
 	if (graph > rows - 12)
 		graph = rows - 12 > 0 ? rows - 12 : 0;

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "ui/choice.h"
 #include "ui/format.h"
 #include "ui/output.h"
 #include "ui/pieces.h"
@@ -141,6 +142,11 @@ static void header_first(const struct ui *ui, struct canvas *c, struct rect r)
 		pieces_set(pieces_add(&p, 0, STYLE_WARN, STYLE_WARN), "", NULL, text, NULL);
 		p.list[p.n - 1].stretch = true;
 	}
+	choice_text(ui, text, sizeof(text));
+	if (*text && !ui->layout.tabs.rows) {
+		pieces_set(pieces_add(&p, 0, STYLE_WARN, STYLE_WARN), "", NULL, text, NULL);
+		p.list[p.n - 1].stretch = true;
+	}
 	add_sampling(ui, &p);
 	if (view->info.state != VIEW_SNAPSHOT || view->info.overhead > 0) {
 		percent_short(text, view->info.overhead);
@@ -258,6 +264,8 @@ void header_line(struct ui *ui, char *buf, size_t len)
 		 t < 0 ? "▼" : "▲", format_bytes(trend, format_clamp(t < 0 ? -t : t), 1));
 }
 
+#define TABS_NARROW 100	/* columns: below, the tabs stand closer */
+
 /* What the numbers leave out, at the right of the tabs. */
 static void blind_spots(const struct ui *ui, char *buf, size_t len)
 {
@@ -266,8 +274,6 @@ static void blind_spots(const struct ui *ui, char *buf, size_t len)
 	size_t n = 0;
 
 	buf[0] = '\0';
-	if (info->thread)
-		n += snprintf(buf + n, len - n, "thread %.20s", info->thread);
 	if (info->stacks && info->stacks_complete < info->stacks) {
 		double share = (double)info->stacks_complete / (double)info->stacks;
 		/* never rounded up to 100 */
@@ -286,10 +292,11 @@ static void blind_spots(const struct ui *ui, char *buf, size_t len)
 
 void tabs_draw(struct ui *ui, struct rect r)
 {
-	static const char digits[UI_VIEWS] = { '1', '2', '3', '7' };
+	static const char digits[UI_VIEWS] = { '1', '2', '3', '4', '5', '6', '7' };
 	struct canvas *c = ui->canvas;
 	char text[160];
 	int x = r.x;
+	bool narrow = r.cols < TABS_NARROW, inverted = ui->inverted && (ui->screen == UI_TREE || ui->screen == UI_FLAME);
 
 	canvas_clip(c, r.y, r.x, 1, r.cols);
 	for (int v = 0; v < UI_VIEWS; v++) {
@@ -297,14 +304,21 @@ void tabs_draw(struct ui *ui, struct rect r)
 		if (v == UI_OUTPUT && !ui->output)
 			continue;
 		bool active = (int)ui->screen == v;
-		snprintf(text, sizeof(text), "%s%c %s%s%s", active ? "[" : " ", digits[v], view_ops_of(v)->title,
-			 v == UI_OUTPUT && output_unseen(ui->output) && !active ? "•" : "", active ? "]" : " ");
+		/* narrow: one blank between two of them */
+		const char *before = active ? "[" : narrow ? "" : " ", *behind = active ? "]" : narrow ? "" : " ";
+		snprintf(text, sizeof(text), "%s%s%c %s%s%s", narrow && v ? " " : "", before, digits[v], view_ops_of(v)->title,
+			 v == UI_OUTPUT && output_unseen(ui->output) && !active ? "•" : "", behind);
 		ui->layout.tab_x[v][0] = x;
 		x = canvas_put(c, r.y, x, active ? STYLE_TAB_ACTIVE : STYLE_TAB, text);
 		ui->layout.tab_x[v][1] = x;
 	}
 	x += 2;
 	int right = r.x + r.cols;
+	choice_text(ui, text, sizeof(text));
+	if (*text) {
+		canvas_put_max(c, r.y, x, right - x, STYLE_WARN, text);
+		x += canvas_width(c, text) + 2;
+	}
 	if (ui->filter) {
 		/* what is left out comes before everything else */
 		snprintf(text, sizeof(text), "filter: %.100s", ui->filter);
@@ -317,6 +331,13 @@ void tabs_draw(struct ui *ui, struct rect r)
 		char spots[120];
 		blind_spots(ui, spots, sizeof(spots));
 		int w = canvas_width(c, spots);
+		if (w && x + w > right) {
+			/* the first of them, and that there are more */
+			char *end = strstr(spots, "  ");
+			if (end)
+				snprintf(end, sizeof(spots) - (size_t)(end - spots), " … !");
+			w = canvas_width(c, spots);
+		}
 		if (w && x + w <= right) {
 			canvas_put(c, r.y, right - w, STYLE_WARN, spots);
 			right -= w + 2;
@@ -330,10 +351,11 @@ void tabs_draw(struct ui *ui, struct rect r)
 			right -= w + 2;
 		}
 	}
-	if (ui->screen != UI_OUTPUT) {
-		snprintf(text, sizeof(text), "value: %s%s%s", report_value_title(ui->value),
-			 ui->inverted && ui->screen != UI_SITES ? ", inverted" : "",
-			 ui->reverse && ui->screen == UI_SITES ? ", smallest first" : "");
+	if (ui->screen != UI_OUTPUT && ui->screen != UI_TIME) {
+		snprintf(text, sizeof(text), "value: %s%s%s", report_value_title(ui->value), inverted ? ", inverted" : "",
+			 ui->reverse && action_def(ACT_REVERSE)->screens & ON(ui->screen) ? ", smallest first" : "");
+		if (x + canvas_width(c, text) > right)
+			snprintf(text, sizeof(text), "%s", inverted ? "inverted" : "");
 		if (x + canvas_width(c, text) <= right)
 			canvas_put(c, r.y, x, STYLE_DIM, text);
 	}

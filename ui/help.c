@@ -10,7 +10,8 @@
 #include "ui/modal.h"
 
 static const char *const view_names[UI_VIEWS] = {
-	[UI_SITES] = "Sites", [UI_TREE] = "Tree", [UI_FLAME] = "Flame", [UI_OUTPUT] = "Output",
+	[UI_SITES] = "Sites", [UI_TREE] = "Tree", [UI_FLAME] = "Flame",
+	[UI_TIME] = "Time", [UI_THREADS] = "Threads", [UI_MODULES] = "Modules", [UI_OUTPUT] = "Output",
 };
 
 void help_open(struct ui *ui)
@@ -43,7 +44,7 @@ void help_open(struct ui *ui)
 			pager_add(p, STYLE_NUMBER, " %-13s %s", def->keys, def->name);
 			pager_add(p, STYLE_TEXT, "   %s", def->help);
 		}
-		if (*where && def->screens != (ON(UI_SITES) | ON(UI_TREE) | ON(UI_FLAME)))
+		if (*where && def->screens != action_def(ACT_FIND)->screens)
 			pager_add(p, STYLE_DIM, "  %*s in %s", wide ? 31 : 0, "", where);
 	}
 	static const char *const legend[] = {

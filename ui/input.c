@@ -71,6 +71,7 @@ static void mouse(struct ui *ui, const struct key_event *ev)
 		bool again = ev->button == MOUSE_LEFT && ev->y == ui->click_y && ev->x == ui->click_x &&
 			ui->now - ui->click_time < 1;
 		ops->mouse(ui, ui->state[ui->screen], ev);
+		ui->touched = true;
 		if (again)
 			ui_action(ui, ACT_OPEN);
 		ui->click_y = ev->y;

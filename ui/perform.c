@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "ui/choice.h"
 #include "ui/detail.h"
 #include "ui/modal.h"
 #include "ui/output.h"
@@ -34,7 +35,7 @@ void ui_set_screen(struct ui *ui, enum ui_view v)
 		ui_message(ui, false, "the program has no terminal of ours: nothing to show here");
 		return;
 	}
-	ui->screen = v;
+	carry_to(ui, v);
 	ui->hscroll = 0;
 	/* it counted the rows of another screen */
 	ui_hush_find(ui);
@@ -71,7 +72,7 @@ void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse)
 		ui_message(ui, false, "%s", why_unknown(v));
 		return;
 	}
-	ui->reverse = toggle_reverse && v == ui->value && ui->screen == UI_SITES && !ui->reverse;
+	ui->reverse = toggle_reverse && v == ui->value && action_def(ACT_REVERSE)->screens & ON(ui->screen) && !ui->reverse;
 	ui->value = v;
 	ui->resort = true;
 	ui_changed(ui);
@@ -142,6 +143,8 @@ static void go_back(struct ui *ui)
 		ui->hscroll = 0;
 	else if (ui->filter)
 		ui_set_filter(ui, NULL);
+	else
+		choice_clear(ui);
 }
 
 static void next_screen(struct ui *ui, int step)
@@ -154,12 +157,36 @@ static void next_screen(struct ui *ui, int step)
 	ui_set_screen(ui, v);
 }
 
+static void next_names(struct ui *ui)
+{
+	static const char *const forms[UI_NAMES] = { "short names", "full names", "names as the linker has them" };
+
+	ui->names_form = (ui->names_form + 1) % UI_NAMES;
+	ui_message(ui, false, "%s", forms[ui->names_form]);
+}
+
+void ui_set_group(struct ui *ui, enum report_group group)
+{
+	ui->group = group;
+	ui->resort = true;
+	ui_changed(ui);
+	ui_message(ui, false, "rows by %s", report_group_name(group));
+}
+
+static void next_group(struct ui *ui)
+{
+	ui_set_group(ui, (ui->group + 1) % REPORT_GROUPS);
+}
+
 static bool act_generally(struct ui *ui, enum action a)
 {
 	switch (a) {
 	case ACT_SITES:
 	case ACT_TREE:
 	case ACT_FLAME:
+	case ACT_TIME:
+	case ACT_THREADS:
+	case ACT_MODULES:
 	case ACT_OUTPUT:
 		ui_set_screen(ui, (enum ui_view)(a - ACT_SITES));
 		return true;
@@ -189,8 +216,7 @@ static bool act_generally(struct ui *ui, enum action a)
 		ui_changed(ui);
 		return true;
 	case ACT_NAMES:
-		ui->full_names = !ui->full_names;
-		ui_message(ui, false, "%s names", ui->full_names ? "full" : "short");
+		next_names(ui);
 		return true;
 	case ACT_DETAILS:
 		detail_open(ui);
@@ -220,7 +246,31 @@ static bool act_generally(struct ui *ui, enum action a)
 		prompt_open(&ui->prompt, PROMPT_FILTER, ui->filter);
 		return true;
 	case ACT_CLEAR_FILTER:
-		ui_set_filter(ui, NULL);
+		if (ui->filter)
+			ui_set_filter(ui, NULL);
+		choice_clear(ui);
+		return true;
+	case ACT_THREAD:
+		choice_thread(ui);
+		return true;
+	case ACT_THREAD_MENU:
+		thread_menu_open(ui);
+		return true;
+	case ACT_MODULE:
+		choice_module(ui);
+		return true;
+	case ACT_GROUP:
+		next_group(ui);
+		return true;
+	case ACT_USER:
+		ui->user_only = !ui->user_only;
+		report_set_user_only(ui->report, ui->user_only);
+		ui_changed(ui);
+		ui_message(ui, false, "%s", ui->user_only ? "the program's own code alone" : "all code");
+		return true;
+	case ACT_FOLLOW:
+		ui->no_follow = !ui->no_follow;
+		ui_message(ui, false, ui->no_follow ? "the cursor stays where it is" : "the cursor follows its row");
 		return true;
 	case ACT_INVERT:
 		ui->inverted = !ui->inverted;
@@ -312,6 +362,7 @@ bool ui_action(struct ui *ui, enum action a)
 		return true;
 	if (ops->action && ops->action(ui, ui->state[ui->screen], a)) {
 		ui->moved = ui->now;
+		ui->touched = true;
 		return true;
 	}
 	return act_generally(ui, a);

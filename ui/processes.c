@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "ui/choice.h"
 #include "ui/format.h"
 #include "ui/list.h"
 #include "ui/modal.h"
@@ -222,6 +223,9 @@ static void choose(struct ui *ui, uint32_t id)
 		return;
 	}
 	ui->process = id;
+	/* the others' threads have other names */
+	if (ui->thread)
+		choice_set_thread(ui, NULL);
 	ui->switched = true;
 }
 

@@ -15,8 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/groups.h"
 #include "report/report.h"
 #include "ui/action.h"
+#include "ui/alike.h"
 #include "ui/canvas.h"
 #include "ui/key.h"
 #include "ui/prompt.h"
@@ -35,6 +37,8 @@ struct selection {
 	const char *function, *file, *module;
 	uint32_t line;
 	bool unknown;
+	uint64_t func;		/* id of the function (a site's id, a cell's func_key); 0: none */
+	size_t trace;		/* the heaviest one of a row that is no site; SIZE_MAX: none. Without a cell only */
 	bool gathered;		/* several small ones in one */
 	size_t count;		/* gathered: how many */
 	struct trace_stats s;
@@ -66,6 +70,8 @@ struct view_ops {
 	bool (*find)(struct ui *ui, void *state, int direction);
 	/* The selected row, for the status line and the details; false: none. */
 	bool (*selected)(struct ui *ui, void *state, struct selection *ret);
+	/* Put the cursor on what stands for another screen's selection, if anything does. Optional. */
+	void (*reveal)(struct ui *ui, void *state, const struct selection *sel);
 };
 
 struct find {
@@ -78,6 +84,8 @@ struct find {
 };
 
 struct modal;
+
+enum ui_names { UI_NAMES_SHORT, UI_NAMES_FULL, UI_NAMES_RAW, UI_NAMES };
 
 #define UI_MARKS 9
 #define UI_BASE_NONE (-1)
@@ -107,7 +115,13 @@ struct ui {
 	void *state[UI_VIEWS];
 	bool stale[UI_VIEWS];		/* changed() is due */
 	enum report_value value;
-	bool reverse, full_names, inverted;
+	bool reverse, inverted;
+	enum ui_names names_form;
+	struct alike alike[UI_NAMES];	/* by form */
+	enum report_group group;	/* of the rows of Sites */
+	bool user_only;			/* trees without frames of system libraries */
+	bool no_follow;			/* the cursor stays where it is */
+	bool touched;			/* the user has moved on this screen: the next one goes there */
 	int hscroll;			/* columns the names are scrolled */
 	int graph_rows;			/* -1: as fits */
 	struct view *marks[UI_MARKS];	/* our references, oldest first */
@@ -116,6 +130,9 @@ struct ui {
 	enum report_value value_before;	/* what D goes back to */
 	struct find find;
 	char *filter;			/* NULL: none */
+	char *thread;			/* the choice of threads asked for here; NULL: none */
+	bool thread_due;		/* and a view with it is to come, also while frozen */
+	char *module;			/* only sites in it; NULL: all */
 	struct prompt prompt;
 	struct detail *detail;		/* never NULL */
 	struct modal *modal;		/* NULL: none */
@@ -149,7 +166,7 @@ struct ui {
 
 #define REST_SECONDS 3.0		/* rows keep their place this long after a key */
 
-extern const struct view_ops sites_ops, calltree_ops, flame_ops, output_ops;
+extern const struct view_ops sites_ops, calltree_ops, flame_ops, time_ops, threads_ops, modules_ops, output_ops;
 const struct view_ops *view_ops_of(enum ui_view v);
 
 /* ---- session.c: for the screens ---- */
@@ -169,7 +186,15 @@ bool ui_unsure(const struct ui *ui, const struct trace_stats *s);
 /* The name as it is to be shown now, in buf or the string itself. */
 #define UI_NAME 512
 const char *ui_name(const struct ui *ui, const char *function, char buf[UI_NAME]);
+/* What tells names apart that look alike in this form (alike.h), for what has this id. */
+const char *ui_mark(struct ui *ui, const char *name, uint64_t id, char buf[ALIKE_MARK]);
 const char *ui_basename(const char *path);
+
+/* ---- carry.c ---- */
+/* To another screen, and there to the selection of this one if the user has moved here. */
+void carry_to(struct ui *ui, enum ui_view v);
+/* The cell of a tree that stands for a selection; NULL: none does. */
+const struct report_cell *carry_cell(struct ui *ui, const struct selection *sel, struct report_tree *tree);
 
 /* ---- find.c ---- */
 /* Set or clear (NULL, "") the search; a bad pattern is said in the status line, and the old one stays. */
@@ -187,6 +212,7 @@ bool ui_action(struct ui *ui, enum action a);
 void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse);
 /* Can rows be measured by it now? */
 bool ui_value_known(const struct ui *ui, enum report_value v);
+void ui_set_group(struct ui *ui, enum report_group group);
 void ui_set_screen(struct ui *ui, enum ui_view v);
 /* Set or clear (NULL, "") the filter; a bad pattern is said in the status line, and the old one stays. */
 bool ui_set_filter(struct ui *ui, const char *pattern);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/judge.h"
 #include "symbol/names.h"
+#include "ui/choice.h"
 #include "ui/detail.h"
 #include "ui/modal.h"
 #include "ui/output.h"
@@ -22,6 +23,7 @@ const struct view_ops *view_ops_of(enum ui_view v)
 {
 	static const struct view_ops *const all[UI_VIEWS] = {
 		[UI_SITES] = &sites_ops, [UI_TREE] = &calltree_ops, [UI_FLAME] = &flame_ops,
+		[UI_TIME] = &time_ops, [UI_THREADS] = &threads_ops, [UI_MODULES] = &modules_ops,
 		[UI_OUTPUT] = &output_ops,
 	};
 
@@ -65,10 +67,17 @@ const char *ui_name(const struct ui *ui, const char *function, char buf[UI_NAME]
 {
 	if (!*function)
 		return "?";
-	if (ui->full_names)
+	if (ui->names_form == UI_NAMES_RAW)
+		return report_raw_name(ui->report, function);
+	if (ui->names_form == UI_NAMES_FULL)
 		return function;
 	report_short_name(function, buf, UI_NAME, !ui->canvas->unicode);
 	return buf;
+}
+
+const char *ui_mark(struct ui *ui, const char *name, uint64_t id, char buf[ALIKE_MARK])
+{
+	return alike_mark(&ui->alike[ui->names_form], name, id, buf);
 }
 
 const char *ui_basename(const char *path)
@@ -88,8 +97,10 @@ void ui_changed(struct ui *ui)
 
 const char *ui_nothing(const struct ui *ui)
 {
-	if (ui->filter)
+	if (ui->filter || ui->module)
 		return "nothing matches the filter (Del: no filter)";
+	if (ui->view && ui->view->info.thread)
+		return "nothing of the chosen thread (Del: all threads)";
 	enum view_state state = ui->view ? ui->view->info.state : VIEW_RUNNING;
 	return state == VIEW_RUNNING || state == VIEW_PAUSED ? "nothing allocated yet" : "nothing was allocated";
 }
@@ -175,7 +186,8 @@ bool ui_poll(struct ui *ui)
 		view_unref(view);
 		view = NULL;
 	}
-	if (view && ui->frozen && ui->view && !ui->switched) {
+	bool chosen = view && ui->thread_due && choice_shown(ui, view);
+	if (view && ui->frozen && ui->view && !ui->switched && !chosen) {
 		/* all that were published since the one shown */
 		uint64_t missed = view->seq > ui->view->seq ? view->seq - ui->view->seq : 1;
 		ui->dirty = ui->dirty || missed != ui->missed;
@@ -189,6 +201,7 @@ bool ui_poll(struct ui *ui)
 			ui->main_tries = 0;
 		}
 		ui->switched = false;
+		ui->thread_due = ui->thread_due && !chosen;
 		take_view(ui, view);
 		refresh_modal(ui);
 	} else if (ui->view && report_stale(ui->report)) {
@@ -263,6 +276,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 		if (view_ops_of(v)->create)
 			ui->state[v] = view_ops_of(v)->create(ui);
 	}
+	ui->group = options->group;
 	marks_init(ui);
 	if (options->filter && *options->filter)
 		ui_set_filter(ui, options->filter);
@@ -287,6 +301,10 @@ void ui_destroy(struct ui *ui)
 	canvas_destroy(ui->canvas);
 	free(ui->main_module);
 	free(ui->filter);
+	free(ui->thread);
+	free(ui->module);
+	for (int i = 0; i < UI_NAMES; i++)
+		alike_deinit(&ui->alike[i]);
 	free(ui->message);
 	free(ui->news);
 	free(ui);

@@ -1,5 +1,5 @@
 /*
- * Sites: who holds the memory, a flat list. Rows keep their place for a few seconds after a key,
+ * Flat lists (sites.h), and Sites: who holds the memory, by site, function, stack, module or thread. Rows keep their place for a few seconds after a key,
  * while their numbers go on; the cursor stays on its site, not on its row.
  */
 #include <math.h>
@@ -15,16 +15,20 @@
 #include "ui/format.h"
 #include "ui/keymap.h"
 #include "ui/list.h"
-#include "ui/screen.h"
+#include "ui/modal.h"
+#include "ui/sites.h"
 #include "ui/style.h"
 
+#define SITE_LEVELS 4096	/* of a tree, to look for a site in */
+
 struct sites {
+	const struct rows_kind *kind;
 	struct list list;
 	const struct report_site **rows;
 	size_t n;
 	struct keymap places;		/* site id -> row, of the order shown last */
-	struct alike alike;
-	enum report_value sorted_by;
+	enum report_group group;	/* of the rows */
+	enum report_value value, sorted_by;	/* of now, of then */
 	bool sorted_reverse;
 	uint64_t cursor_id;		/* 0: none yet */
 	bool chosen;			/* the user put the cursor there: it follows its site. Before
@@ -34,19 +38,20 @@ struct sites {
 	struct rect rect;
 };
 
-static void *sites_create(struct ui *ui)
+void *rows_create(const struct rows_kind *kind)
 {
-	(void)ui;
-	return xcalloc(1, sizeof(struct sites));
+	struct sites *st = xcalloc(1, sizeof(*st));
+
+	st->kind = kind;
+	return st;
 }
 
-static void sites_destroy(void *state)
+void rows_destroy(void *state)
 {
 	struct sites *st = state;
 
 	free(st->rows);
 	keymap_deinit(&st->places);
-	alike_deinit(&st->alike);
 	free(st);
 }
 
@@ -78,33 +83,41 @@ static void keep_places(struct sites *st)
 	free(placed);
 }
 
-static void sites_changed(struct ui *ui, void *state)
+void rows_changed(struct ui *ui, void *state)
 {
 	struct sites *st = state;
 	size_t n;
-	const struct report_site *sites = report_sites(ui->report, ui->value, ui->reverse, &n);
+	enum report_group group = st->kind->group(ui);
+	st->value = st->kind->value ? st->kind->value(ui) : ui->value;
+	const struct report_site *sites = report_rows(ui->report, group, st->value, ui->reverse, &n);
+
+	/* those of the other lists were there */
+	for (int v = 0; group != REPORT_BY_SITE && v < UI_VIEWS; v++)
+		if (v != (int)ui->screen && view_ops_of(v)->changed == rows_changed)
+			ui->stale[v] = true;
 
 	st->rows = xreallocarray(st->rows, n ? n : 1, sizeof(*st->rows));
 	st->n = n;
 	for (size_t i = 0; i < n; i++)
 		st->rows[i] = &sites[i];
-	bool same_order = st->sorted_by == ui->value && st->sorted_reverse == ui->reverse;
+	bool same_order = st->group == group && st->sorted_by == st->value && st->sorted_reverse == ui->reverse;
 	if (same_order && !ui->resort && st->places.n && ui->now - ui->moved < REST_SECONDS)
 		keep_places(st);
-	st->sorted_by = ui->value;
+	st->group = group;
+	st->sorted_by = st->value;
 	st->sorted_reverse = ui->reverse;
 	keymap_clear(&st->places);
 	for (size_t i = 0; i < n; i++)
 		keymap_put(&st->places, st->rows[i]->id, i);
-	st->whole = report_whole(ui->report, ui->value);
+	st->whole = report_rows_whole(sites, n, st->value);
 
 	size_t cursor = st->list.cursor;
 	uint64_t at;
-	if (st->cursor_id)
+	if (st->cursor_id && group == REPORT_BY_SITE)
 		st->cursor_id = report_site_id(ui->report, st->cursor_id);
 	if (!st->chosen)
 		cursor = 0;
-	else if (st->cursor_id && same_order && keymap_get(&st->places, st->cursor_id, &at) && at < n)
+	else if (st->cursor_id && same_order && !ui->no_follow && keymap_get(&st->places, st->cursor_id, &at) && at < n)
 		cursor = at;
 	else if (!same_order)
 		cursor = 0;
@@ -135,14 +148,29 @@ static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_s
 		canvas_char(c, y, x, STYLE_DIM, '~');
 }
 
-static void draw_name(struct ui *ui, struct sites *st, int y, int x, int width, const struct report_site *s,
-		      style_t extra)
+/* The callers of a stack's site, as many as there is room for: " ‹ load ‹ main". */
+static void draw_callers(struct ui *ui, int y, int x, int width, const struct report_site *s, style_t extra)
+{
+	size_t n, i;
+	const struct report_frame *frames = report_stack(ui->report, s->more->trace, &n, &i);
+	char buf[UI_NAME];
+	int end = x + width;
+
+	for (i++; i < n && x < end; i++) {
+		const char *name = ui_name(ui, frames[i].function, buf);
+		x = canvas_put(ui->canvas, y, x, STYLE_GUIDE | extra, " ‹ ");
+		x = canvas_put(ui->canvas, y, x, style_of_module(frames[i].module, frames[i].unknown, ui->main_module) | extra, name);
+	}
+}
+
+static void draw_name(struct ui *ui, int y, int x, int width, const struct report_site *s, style_t extra)
 {
 	struct canvas *c = ui->canvas;
 	char buf[UI_NAME], number[ALIKE_MARK], place[128];
 	const char *name = ui_name(ui, s->function, buf);
-	/* whole names are their own mark */
-	const char *mark = ui->full_names ? "" : alike_mark(&st->alike, name, s->id, number);
+	bool stack = s->more && s->more->trace != SIZE_MAX && ui->group == REPORT_BY_STACK;
+	/* stacks of one site have its name in common, and their callers to tell them apart */
+	const char *mark = stack ? "" : ui_mark(ui, name, s->id, number);
 	style_t style = style_of_module(s->module, s->unknown, ui->main_module) | extra;
 	bool match = ui_find_matches(ui, s->function, s->file, s->module);
 
@@ -158,6 +186,8 @@ static void draw_name(struct ui *ui, struct sites *st, int y, int x, int width, 
 	int name_room = width - pw > width / 2 ? width - pw : width / 2;
 	if (width < 34)
 		name_room = width;
+	if (stack && pw + 12 < width / 2)
+		name_room = width / 2 - pw;
 	canvas_clip(c, y, x, 1, width);
 	if (ui->hscroll) {
 		canvas_put(c, y, x - ui->hscroll, style, name);
@@ -171,13 +201,26 @@ static void draw_name(struct ui *ui, struct sites *st, int y, int x, int width, 
 	canvas_put_cut(c, y, x, nw, style, name);
 	canvas_put(c, y, x + nw, style, mark);
 	int at = canvas_put(c, y, x + nw + mw, STYLE_DIM | extra, place);
+	if (stack) {
+		draw_callers(ui, y, at, x + width - at, s, extra);
+		canvas_clip_all(c);
+		return;
+	}
 	if (!s->unknown && s->module && *s->module &&
 	    (!ui->main_module || strcmp(s->module, ui->main_module)) && at + 4 < x + width)
 		canvas_put_cut(c, y, at + 2, x + width - at - 2, STYLE_DIM | extra, s->module);
 	canvas_clip_all(c);
 }
 
-static void sites_draw(struct ui *ui, void *state, struct rect r)
+static void (*name_drawer(const struct sites *st))(struct ui *, int, int, int, const struct report_site *, style_t)
+{
+	/* whichever list they are in */
+	if (st->group == REPORT_BY_THREAD)
+		return thread_draw_name;
+	return st->group == REPORT_BY_MODULE ? module_draw_name : draw_name;
+}
+
+void rows_draw(struct ui *ui, void *state, struct rect r)
 {
 	struct sites *st = state;
 	struct canvas *c = ui->canvas;
@@ -185,21 +228,21 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 	int rows = r.rows - heading;
 
 	st->rect = r;
-	columns_layout(&st->columns, r.cols, ui->value, false, ui_sampled(ui), ui->base != UI_BASE_NONE,
+	columns_layout(&st->columns, r.cols, st->value, st->kind->columns, ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&st->list, st->n, rows);
 	if (heading)
-		columns_heading(&st->columns, c, r.y, r.x, r.cols, ui->value, ui->reverse, "SITE");
+		columns_heading(&st->columns, c, r.y, r.x, r.cols, st->value, ui->reverse, st->kind->heading(ui));
 	for (int i = 0; i < rows && st->list.top + i < st->n; i++) {
 		const struct report_site *s = st->rows[st->list.top + i];
 		bool cursor = st->list.top + i == st->list.cursor;
 		int y = r.y + heading + i;
 		style_t extra = s->gone || ui_unsure(ui, &s->s) ? STYLE_FADED : 0;
-		struct column_row row = { .s = &s->s, .se = s->se, .delta = (double)s->delta,
+		struct column_row row = { .s = &s->s, .more = s->more, .se = s->se, .delta = (double)s->delta,
 			.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND };
-		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &row, st->whole);
+		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, st->value, &row, st->whole);
 		draw_flag(ui, r, y, s, cursor);
-		draw_name(ui, st, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);
+		name_drawer(st)(ui, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);
 		if (cursor)
 			canvas_restyle(c, y, r.x, r.cols, STYLE_FADED, STYLE_SELECTED);
 	}
@@ -223,10 +266,10 @@ static void sort_step(struct ui *ui, struct sites *st, int step)
 	int seen[COLUMN_IDS + 1], n = 0, at = 0;
 
 	for (size_t i = 0; i < st->columns.n; i++) {
-		int v = st->columns.list[i].id == COLUMN_VALUE ? (int)ui->value : columns_value(st->columns.list[i].id);
+		int v = st->columns.list[i].id == COLUMN_VALUE ? (int)st->value : columns_value(st->columns.list[i].id);
 		if (v < 0)
 			continue;
-		if (v == (int)ui->value)
+		if (v == (int)st->value)
 			at = n;
 		seen[n++] = v;
 	}
@@ -234,7 +277,7 @@ static void sort_step(struct ui *ui, struct sites *st, int step)
 		ui_set_value(ui, seen[(at + step + n) % n], false);
 }
 
-static bool sites_action(struct ui *ui, void *state, enum action a)
+bool rows_action(struct ui *ui, void *state, enum action a)
 {
 	struct sites *st = state;
 
@@ -258,6 +301,11 @@ static bool sites_action(struct ui *ui, void *state, enum action a)
 		sort_step(ui, st, 1);
 		return true;
 	case ACT_OPEN:
+		if (st->kind->open && st->n) {
+			st->kind->open(ui, st->rows[st->list.cursor]);
+			return true;
+		}
+		/* fallthrough */
 	case ACT_DETAILS:
 		st->chosen = true;	/* what is looked at stays under the cursor */
 		detail_open(ui);
@@ -267,7 +315,7 @@ static bool sites_action(struct ui *ui, void *state, enum action a)
 	}
 }
 
-static void sites_mouse(struct ui *ui, void *state, const struct key_event *ev)
+void rows_mouse(struct ui *ui, void *state, const struct key_event *ev)
 {
 	struct sites *st = state;
 
@@ -277,7 +325,7 @@ static void sites_mouse(struct ui *ui, void *state, const struct key_event *ev)
 		int row = ev->y - st->rect.y - (st->rect.rows > 1);
 		if (row < 0) {
 			int id = columns_at(&st->columns, ev->x - st->rect.x);
-			int v = id == COLUMN_VALUE ? (int)ui->value : id < 0 ? -1 : columns_value(id);
+			int v = id == COLUMN_VALUE ? (int)st->value : id < 0 ? -1 : columns_value(id);
 			if (v >= 0)
 				ui_set_value(ui, v, true);
 			return;
@@ -289,7 +337,7 @@ static void sites_mouse(struct ui *ui, void *state, const struct key_event *ev)
 	st->cursor_id = st->n ? st->rows[st->list.cursor]->id : 0;
 }
 
-static bool sites_find(struct ui *ui, void *state, int direction)
+bool rows_find(struct ui *ui, void *state, int direction)
 {
 	struct sites *st = state;
 	size_t matched = 0, place = 0;
@@ -309,7 +357,7 @@ static bool sites_find(struct ui *ui, void *state, int direction)
 			to = i;
 		found = true;
 		matched++;
-		value += fabs(report_site_value(s, ui->value));
+		value += fabs(report_site_value(s, st->value));
 	}
 	if (!found)
 		return false;
@@ -320,26 +368,32 @@ static bool sites_find(struct ui *ui, void *state, int direction)
 		place += ui_find_matches(ui, st->rows[i]->function, st->rows[i]->file, st->rows[i]->module);
 	char percent[FORMAT_BUF];
 	format_percent(percent, value, st->whole, 1);
-	snprintf(ui->find.summary, sizeof(ui->find.summary), "%s%% of %s, site %zu of %zu", percent,
-		 report_value_title(ui->value), place, matched);
+	snprintf(ui->find.summary, sizeof(ui->find.summary), "%s%% of %s, %s %zu of %zu", percent,
+		 report_value_title(st->value), st->kind->one, place, matched);
 	return true;
 }
 
-static bool sites_selected(struct ui *ui, void *state, struct selection *ret)
+bool rows_selected(struct ui *ui, void *state, struct selection *ret)
 {
 	struct sites *st = state;
 
-	(void)ui;
 	if (st->list.cursor >= st->n)
 		return false;
 	const struct report_site *s = st->rows[st->list.cursor];
 	*ret = (struct selection){
 		.function = s->function, .file = s->file, .module = s->module, .line = s->line,
-		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id, .is_site = true, .delta = (double)s->delta,
+		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id,
+		.is_site = !s->more && st->group == REPORT_BY_SITE,
+		.func = st->group == REPORT_BY_SITE || st->group == REPORT_BY_FUNCTION ? s->id : 0,
+		.trace = s->more ? s->more->trace : SIZE_MAX, .delta = (double)s->delta,
 		.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND,
 		.trend_seconds = s->trend_seconds,
 	};
-	if (s->gone)
+	if (st->group == REPORT_BY_THREAD)
+		thread_selected(ui, s, ret);
+	else if (st->group == REPORT_BY_MODULE)
+		module_selected(ui, s, ret);
+	else if (s->gone)
 		snprintf(ret->note, sizeof(ret->note), "gone");
 	else if (growing(s))
 		snprintf(ret->note, sizeof(ret->note), "growing");
@@ -348,14 +402,82 @@ static bool sites_selected(struct ui *ui, void *state, struct selection *ret)
 	return true;
 }
 
+const struct report_site *rows_cursor(const struct ui *ui, void *state)
+{
+	const struct sites *st = state;
+
+	(void)ui;
+	return st->list.cursor < st->n ? st->rows[st->list.cursor] : NULL;
+}
+
+/* The site that stands for a cell: itself, or what holds most below it (inverted: what it was reached from). */
+static bool find_site(struct ui *ui, struct sites *st, const struct selection *sel, uint64_t *ret)
+{
+	const struct report_cell *cell = sel->cell;
+
+	if (!cell)
+		return sel->func && keymap_get(&st->places, sel->func, ret);
+	for (int level = 0; level < SITE_LEVELS && cell; level++) {
+		if (keymap_get(&st->places, cell->func_key, ret))
+			return true;
+		size_t n = 0;
+		const struct report_cell *const *children = NULL;
+		if (!ui->inverted && cell->has_children)
+			children = report_tree_children(sel->tree, cell, ui->value, &n);
+		cell = ui->inverted ? cell->depth ? report_tree_parent(sel->tree, cell) : NULL : n ? children[0] : NULL;
+	}
+	return false;
+}
+
+void rows_reveal(struct ui *ui, void *state, const struct selection *sel)
+{
+	struct sites *st = state;
+	uint64_t at;
+
+	if (st->group != REPORT_BY_SITE || !find_site(ui, st, sel, &at) || at >= st->n)
+		return;
+	list_go(&st->list, at);
+	st->chosen = true;
+	st->cursor_id = st->rows[at]->id;
+}
+
+/* ---- Sites ---- */
+
+static enum report_group sites_group(const struct ui *ui)
+{
+	return ui->group;
+}
+
+static const char *sites_heading(const struct ui *ui)
+{
+	static const char *const headings[REPORT_GROUPS] = {
+		[REPORT_BY_SITE] = "SITE", [REPORT_BY_FUNCTION] = "FUNCTION THAT ALLOCATES",
+		[REPORT_BY_STACK] = "STACK, SITE FIRST", [REPORT_BY_MODULE] = "MODULE OF THE SITE",
+		[REPORT_BY_THREAD] = "THREAD",
+	};
+
+	return headings[ui->group];
+}
+
+static void *sites_create(struct ui *ui)
+{
+	static const struct rows_kind kind = {
+		.columns = COLUMNS_SITES, .one = "site", .group = sites_group, .heading = sites_heading,
+	};
+
+	(void)ui;
+	return rows_create(&kind);
+}
+
 const struct view_ops sites_ops = {
 	.title = "Sites",
 	.create = sites_create,
-	.destroy = sites_destroy,
-	.changed = sites_changed,
-	.draw = sites_draw,
-	.action = sites_action,
-	.mouse = sites_mouse,
-	.find = sites_find,
-	.selected = sites_selected,
+	.destroy = rows_destroy,
+	.changed = rows_changed,
+	.draw = rows_draw,
+	.action = rows_action,
+	.mouse = rows_mouse,
+	.find = rows_find,
+	.selected = rows_selected,
+	.reveal = rows_reveal,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/system.h"
 
 enum { B = 1, D = 2, U = 4, R = 8 };
 
@@ -159,25 +160,14 @@ char style_letter(style_t style)
 	return id < STYLE_IDS ? looks[id].letter : '!';
 }
 
-static bool starts_with(const char *s, const char *prefix)
-{
-	return !strncmp(s, prefix, strlen(prefix));
-}
-
 enum style_id style_of_module(const char *module, bool unknown, const char *main_module)
 {
-	static const char *const system[] = {
-		"libc.so", "libc-2.", "ld-linux", "ld-musl", "libpthread", "libm.so", "libdl.so", "[vdso]",
-		"libjemalloc", "libtcmalloc", "libmimalloc", "libstdc++", "libgcc_s", "libc.musl",
-	};
-
 	if (unknown || !module || !*module)
 		return STYLE_CODE_UNKNOWN;
 	if (main_module && !strcmp(module, main_module))
 		return STYLE_CODE_MAIN;
-	for (size_t i = 0; i < ARRAY_SIZE(system); i++)
-		if (starts_with(module, system[i]))
-			return STYLE_CODE_SYSTEM;
+	if (system_library(module))
+		return STYLE_CODE_SYSTEM;
 	/* FNV-1a: the same module has the same hue in every run */
 	uint32_t hash = 2166136261u;
 	for (; *module; module++)

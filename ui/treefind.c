@@ -113,5 +113,6 @@ void cell_selection(struct report_tree *tree, const struct report_cell *cell, st
 		.line = cell->line, .unknown = cell->unknown, .s = cell->total,
 		.se = cell->total.live_var > 0 ? sqrt(cell->total.live_var) : 0,
 		.delta = (double)cell->delta, .cell = cell, .tree = tree,
+		.func = cell->func_key, .trace = SIZE_MAX,
 	};
 }

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "heap/view.h"
+#include "report/groups.h"
 #include "report/report.h"
 
 struct err;
@@ -24,7 +25,7 @@ struct relay;
 struct view;
 
 enum ui_view {
-	UI_SITES, UI_TREE, UI_FLAME, UI_OUTPUT, UI_VIEWS
+	UI_SITES, UI_TREE, UI_FLAME, UI_TIME, UI_THREADS, UI_MODULES, UI_OUTPUT, UI_VIEWS
 };
 
 /* One of several processes watched. */
@@ -52,6 +53,8 @@ struct ui_source {
 	size_t (*processes)(void *ctx, struct ui_process **ret);
 	bool (*choose)(void *ctx, uint32_t id);
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
+	/* Show blocks of these threads alone (heap_choose_threads), NULL: of all; a view follows. NULL: can't. */
+	void (*choose_threads)(void *ctx, const char *which);
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */
 	/* Views are to say what live blocks are like (heap/classes.h), or needn't any more. NULL: they do, or can't. */
 	void (*want_classes)(void *ctx, bool want);
@@ -72,6 +75,7 @@ struct ui_options {
 	enum ui_view view;
 	enum report_value value;	/* what Sites sorts by, Flame's widths */
 	const char *filter;		/* or NULL */
+	enum report_group group;	/* rows of Sites */
 	double delay;			/* seconds between refreshes */
 	double duration;		/* seconds until the screen is left as if by q; 0: never */
 	bool no_color, no_unicode, no_mouse;

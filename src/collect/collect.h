@@ -129,6 +129,9 @@ void collector_set_rate(struct collector *c, uint64_t rate);	/* 0: auto */
 void collector_set_refresh(struct collector *c, double seconds);
 /* Views say what the live blocks are like, as often as that takes its share of the time; or don't any more. */
 void collector_want_classes(struct collector *c, bool want);
+/* heap_choose_threads in all processes; a view that is so soon follows. Children
+ * that have ended stay as they are. */
+void collector_choose_threads(struct collector *c, const char *which);
 void collector_kill(struct collector *c, int sig);		/* signal the (first) process */
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);

@@ -65,6 +65,8 @@ struct collector {
 	bool want_rate_set;
 	double want_refresh;		/* 0: unchanged */
 	int want_signal;
+	char *want_threads;
+	bool want_threads_set;
 	bool want_detach, want_stop;
 	uint64_t now_asked, now_done;	/* collector_view_now */
 	uint64_t whole_asked;		/* the newest of them that wants classes */
@@ -142,6 +144,8 @@ struct wants {
 	uint64_t rate;
 	double refresh;
 	int sig;
+	bool threads_set;
+	char *threads;			/* owned */
 };
 
 static struct wants take_wants(struct collector *c)
@@ -153,7 +157,10 @@ static struct wants take_wants(struct collector *c)
 		.refresh = c->want_refresh, .sig = c->want_signal,
 		.detach = c->want_detach, .stop = c->want_stop,
 		.now = c->now_asked != c->now_done,
+		.threads_set = c->want_threads_set, .threads = c->want_threads,
 	};
+	c->want_threads_set = false;
+	c->want_threads = NULL;
 	c->want_pause_set = c->want_rate_set = false;
 	c->want_refresh = 0;
 	c->want_signal = 0;
@@ -161,8 +168,17 @@ static struct wants take_wants(struct collector *c)
 	return w;
 }
 
-static bool carry_out(struct collector *c, const struct wants *w)
+static void choose_threads(struct collector *c, struct wants *w)
 {
+	if (w->threads_set)
+		follow_choose_threads(c->follow, w->threads);
+	w->now = w->now || w->threads_set;
+	free(w->threads);
+}
+
+static bool carry_out(struct collector *c, struct wants *w)
+{
+	choose_threads(c, w);
 	if (w->pause_set)
 		follow_pause(c->follow, w->pause);
 	if (w->rate_set)
@@ -193,11 +209,12 @@ static void detach(struct collector *c)
 	}
 }
 
-/* After the end: views are still asked for (names came in, screens stay open). */
+/* After the end: views are still asked for (names came in, screens stay open), of other threads perhaps. */
 static void serve_after_end(struct collector *c)
 {
 	for (;;) {
 		struct wants w = take_wants(c);
+		choose_threads(c, &w);
 		if (w.stop)
 			return;
 		if (w.now)
@@ -306,6 +323,7 @@ static void collector_free(struct collector *c)
 	published_deinit(&c->newest);
 	modules_destroy(c->modules);
 	free(c->refusals);
+	free(c->want_threads);
 	free(c->message);
 	close(c->news_fd);
 	close(c->wake_fd);
@@ -507,6 +525,16 @@ void collector_want_classes(struct collector *c, bool want)
 	if (want && !c->want_classes)
 		c->now_asked++;		/* a screen waits for the first of them */
 	c->want_classes = want;
+	pthread_mutex_unlock(&c->lock);
+	wake(c);
+}
+
+void collector_choose_threads(struct collector *c, const char *which)
+{
+	pthread_mutex_lock(&c->lock);
+	free(c->want_threads);
+	c->want_threads = which ? xstrdup(which) : NULL;
+	c->want_threads_set = true;
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
 }

@@ -23,6 +23,7 @@ struct follow {
 	int exit_code;			/* of the launched program; -1: not known */
 	struct pollfd *polls;
 	size_t polls_cap;
+	char *thread;			/* chosen by a command, or NULL */
 };
 
 struct follow *follow_create(const struct collect_config *config, struct modules *modules)
@@ -45,6 +46,7 @@ void follow_destroy(struct follow *f)
 	processes_deinit(&f->ps);
 	target_family_destroy(f->place.family);
 	free(f->polls);
+	free(f->thread);
 	free(f);
 }
 
@@ -349,6 +351,18 @@ void follow_set_rate(struct follow *f, uint64_t rate)
 	for (size_t i = 0; i < f->ps.n; i++)
 		if (f->ps.list[i]->session)
 			session_set_rate(f->ps.list[i]->session, rate);
+}
+
+void follow_choose_threads(struct follow *f, const char *which)
+{
+	char *copy = which ? xstrdup(which) : NULL;
+
+	f->config.thread = copy;
+	for (size_t i = 0; i < f->ps.n; i++)
+		if (f->ps.list[i]->session)
+			session_choose_threads(f->ps.list[i]->session, copy);
+	free(f->thread);
+	f->thread = copy;
 }
 
 void follow_signal(struct follow *f, int sig)

@@ -703,6 +703,12 @@ void session_set_rate(struct session *s, uint64_t rate)
 	control_set(&s->control, rate, s->probe, s->target);
 }
 
+void session_choose_threads(struct session *s, const char *which)
+{
+	s->config.thread = which;
+	heap_choose_threads(s->heap, which);
+}
+
 void session_signal(struct session *s, int sig)
 {
 	if (!s->ended)

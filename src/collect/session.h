@@ -67,6 +67,8 @@ struct err *session_detach(struct session *s, char **ret_message);
 
 void session_pause(struct session *s, bool paused);
 void session_set_rate(struct session *s, uint64_t rate);	/* 0: auto */
+/* heap_choose_threads, now and for what is executed later; `which` must live as long. */
+void session_choose_threads(struct session *s, const char *which);
 void session_signal(struct session *s, int sig);
 
 /* For poll(2): becomes readable when the process ends; -1 if there is none. */

@@ -9,6 +9,7 @@
 #include "base/ticks.h"
 #include "heap/classes.h"
 #include "heap/live.h"
+#include "heap/points.h"
 #include "heap/ranges.h"
 #include "heap/threads.h"
 #include "heap/traces.h"
@@ -19,7 +20,6 @@
 #include "wire/wire.h"
 
 #define TEMP_NS 10000000ull		/* freed sooner than this: temporary */
-#define MAX_POINTS 1000
 #define TREND_SECONDS 5.0
 #define TREND_STEP 0.2			/* seconds between the values kept for the trend */
 #define TREND_VALUES 64
@@ -65,9 +65,7 @@ struct heap {
 	uint64_t alloc_bytes;		/* estimated, since the start; so are these */
 	uint64_t alloc_q10, free_q10;
 	uint64_t seq;
-	struct view_point points[MAX_POINTS];
-	size_t npoints;
-	double point_step;		/* seconds between points; doubles when they are full */
+	struct points points, chosen_points;	/* of all blocks; of those chosen, since they were */
 	struct { double time; uint64_t live; } trend[TREND_VALUES];
 	size_t ntrend;			/* values ever put; ring */
 	struct classes *classes;	/* of the last pass, or NULL */
@@ -92,7 +90,6 @@ struct heap *heap_create(const struct heap_config *config)
 	weights_init(&heap->weights);
 	ranges_init(&heap->ranges, HEAP_MAX_RANGES);
 	heap->resident = resident_create();
-	heap->point_step = 1;
 	return heap;
 }
 
@@ -554,6 +551,9 @@ void heap_choose_threads(struct heap *heap, const char *which)
 		traces_deinit(&heap->chosen);
 	free(heap->which);
 	heap->which = which ? xstrdup(which) : NULL;
+	/* what was is of other blocks */
+	heap->chosen_points = (struct points){ 0 };
+	heap->ntrend = 0;
 	for (size_t i = 1; i < heap->threads.n; i++) {
 		struct thread *t = &heap->threads.items[i];
 		t->chosen = which && threads_match(t->into ? &heap->threads.items[t->into] : t, which);
@@ -650,25 +650,6 @@ const struct resident_totals *heap_resident_totals(const struct heap *heap)
 
 /* ---- publishing ---- */
 
-static void add_point(struct heap *heap, double seconds, uint64_t live, uint64_t rss, float alloc_bps)
-{
-	if (heap->npoints
-	    && seconds < heap->points[heap->npoints - 1].time + heap->point_step * 0.95)
-		return;
-	if (heap->npoints == MAX_POINTS) {
-		for (size_t i = 0; i < MAX_POINTS / 2; i++)
-			heap->points[i] = heap->points[2 * i];
-		heap->npoints = MAX_POINTS / 2;
-		heap->point_step *= 2;
-	}
-	heap->points[heap->npoints++] = (struct view_point){
-		.time = (float)seconds,
-		.live_bytes = live,
-		.rss = rss,
-		.alloc_bps = alloc_bps,
-	};
-}
-
 /* Growth a second since the newest value that is at least TREND_SECONDS old, or the oldest. */
 static float trend(struct heap *heap, double seconds, uint64_t live)
 {
@@ -717,10 +698,22 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->totals.tree = tree_stats(heap->tree);
 	view->totals.merged = shown->merged;
 	view->totals.trend_bps = trend(heap, view->time, shown->live_bytes);
-	add_point(heap, view->time, shown->live_bytes, info->rss, view->totals.s.alloc_bps);
-	view->npoints = heap->npoints;
-	view->points = xcalloc(heap->npoints, sizeof(*view->points));
-	memcpy(view->points, heap->points, heap->npoints * sizeof(*view->points));
+	struct view_point point = {
+		.time = (float)view->time,
+		.live_bytes = shown->live_bytes,
+		.rss = info->rss,
+		.alloc_bps = view->totals.s.alloc_bps,
+	};
+	if (heap->which) {
+		/* all threads' go on meanwhile */
+		points_add(&heap->chosen_points, &point);
+		point.live_bytes = heap->traces.live_bytes;
+		point.alloc_bps = 0;
+		for (size_t i = 0; i < view->nthreads; i++)
+			point.alloc_bps += view->threads[i].s.alloc_bps;
+	}
+	points_add(&heap->points, &point);
+	points_publish(heap->which ? &heap->chosen_points : &heap->points, view);
 	return view;
 }
 

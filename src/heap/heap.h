@@ -73,9 +73,11 @@ uint16_t heap_thread_next(struct heap *heap, uint32_t *ret_tid);
 void heap_thread_name(struct heap *heap, uint16_t number, const char *name);
 
 /*
- * From now on views show the blocks of these threads alone: of the one whose id `which` is, or of those whose
- * names match it (fnmatch(3)), also threads that come later or get such a name later. What they hold is known
- * at once, since live blocks know their threads; what else they have allocated counts from here on. NULL: all
+ * From now on views show the blocks of these threads alone: `which` is a list, separated by commas, of ids and
+ * of patterns for names (fnmatch(3); a backslash takes a comma, too, for itself), also of threads that come later
+ * or get such a name later. What they hold is known
+ * at once, since live blocks know their threads; what else they have allocated counts from here on, and their
+ * graph begins. NULL: all
  * threads again. Rows of threads, and all that is said of the process itself, stay as they are. Costs a pass
  * over the live blocks; for events of the chosen threads about half as much again, for others nothing.
  */

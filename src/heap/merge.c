@@ -12,12 +12,12 @@
 #include "base/mem.h"
 #include "heap/classes.h"
 #include "heap/heap.h"
+#include "heap/points.h"
 #include "heap/store.h"
 #include "heap/sums.h"
 #include "heap/tree.h"
 #include "heap/view.h"
 
-#define MAX_POINTS 1000u
 #define NODES_PER_TRACE HEAP_NODES_PER_TRACE
 
 struct merge_member {
@@ -50,9 +50,7 @@ struct merge {
 	bool left_unknown;		/* there are such of which nothing is known */
 	float peak_time;
 	uint64_t seq;
-	struct view_point *points;
-	size_t npoints;
-	float point_step;
+	struct points points;
 };
 
 struct merge *merge_create(uint32_t max_traces)
@@ -62,8 +60,6 @@ struct merge *merge_create(uint32_t max_traces)
 	m->tree = tree_create();
 	m->store = store_create();
 	m->max_traces = max_traces ? max_traces : HEAP_MAX_TRACES;
-	m->points = xcalloc(MAX_POINTS, sizeof(*m->points));
-	m->point_step = 0.5f;
 	classes_build_init(&m->left);
 	return m;
 }
@@ -88,7 +84,6 @@ void merge_destroy(struct merge *m)
 	tree_destroy(m->tree);
 	free(m->items);
 	free(m->of_node);
-	free(m->points);
 	classes_build_deinit(&m->left);
 	free(m);
 }
@@ -312,24 +307,6 @@ static void write_chunks(struct merge *m)
 	}
 }
 
-static void add_point(struct merge *m, double time, const struct view *view)
-{
-	if (m->npoints && time < (double)(m->points[m->npoints - 1].time + m->point_step * 0.95f))
-		return;
-	if (m->npoints == MAX_POINTS) {
-		for (size_t i = 0; i < MAX_POINTS / 2; i++)
-			m->points[i] = m->points[2 * i];
-		m->npoints = MAX_POINTS / 2;
-		m->point_step *= 2;
-	}
-	m->points[m->npoints++] = (struct view_point){
-		.time = (float)time,
-		.live_bytes = view->totals.s.live_bytes,
-		.rss = view->info.rss,
-		.alloc_bps = view->totals.s.alloc_bps,
-	};
-}
-
 static void add_members(struct merge *m, struct view_totals *to)
 {
 	for (const struct merge_member *member = m->members; member; member = member->next) {
@@ -372,9 +349,12 @@ struct view *merge_publish(struct merge *m, const struct view_info *info, double
 	view->totals.tree.hash_hits = m->tree_before.hash_hits;
 	add_members(m, &view->totals);
 	publish_classes(m, view);
-	add_point(m, time, view);
-	view->npoints = m->npoints;
-	view->points = xcalloc(m->npoints, sizeof(*view->points));
-	memcpy(view->points, m->points, m->npoints * sizeof(*view->points));
+	points_add(&m->points, &(struct view_point){
+		.time = (float)time,
+		.live_bytes = view->totals.s.live_bytes,
+		.rss = view->info.rss,
+		.alloc_bps = view->totals.s.alloc_bps,
+	});
+	points_publish(&m->points, view);
 	return view;
 }

@@ -14,6 +14,7 @@
 #define WINDOW_STEP 1000000000ull	/* the window of rates: see traces.c */
 #define WINDOW_MIN 1500000000ull
 #define RATE_MIN 50000000ull
+#define WHICH_MAX 256u			/* bytes of one pattern, with NUL; longer ones match nothing */
 #define ABSENT_ENDED 2			/* a reading of /proc may miss a thread when others end meanwhile */
 
 void threads_init(struct threads *threads)
@@ -170,12 +171,31 @@ void threads_name(struct threads *threads, uint16_t number, const char *name)
 		set_name(&threads->items[number], name);
 }
 
+/* "400", "io-*": one of the list that begins at `which`, up to its comma or end. */
+static bool match_one(const struct thread *thread, const char *which, size_t len)
+{
+	char tid[16], pattern[WHICH_MAX];
+
+	if (!len || len >= sizeof(pattern))
+		return false;
+	memcpy(pattern, which, len);
+	pattern[len] = '\0';
+	snprintf(tid, sizeof(tid), "%" PRIu32, thread->tid);
+	return (thread->tid && !strcmp(pattern, tid)) || (*thread->name && !fnmatch(pattern, thread->name, 0));
+}
+
 bool threads_match(const struct thread *thread, const char *which)
 {
-	char tid[16];
-
-	snprintf(tid, sizeof(tid), "%" PRIu32, thread->tid);
-	return (thread->tid && !strcmp(which, tid)) || (*thread->name && !fnmatch(which, thread->name, 0));
+	for (;;) {
+		size_t len = 0;
+		while (which[len] && which[len] != ',')
+			len += which[len] == '\\' && which[len + 1] ? 2 : 1;
+		if (match_one(thread, which, len))
+			return true;
+		if (!which[len])
+			return false;
+		which += len + 1;
+	}
 }
 
 /* ---- ended threads ---- */

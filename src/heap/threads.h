@@ -81,7 +81,7 @@ uint16_t threads_next(struct threads *threads, uint32_t *ret_tid);
 /* `name`: 16 bytes as in threads_begin, "": leave it. */
 void threads_name(struct threads *threads, uint16_t number, const char *name);
 
-/* Is it the thread whose id `which` is, or does its name match? */
+/* Is it one of the list `which` (heap_choose_threads): by its id, or does its name match? */
 bool threads_match(const struct thread *thread, const char *which);
 
 /* Merge the longest ended beyond THREADS_ENDED, give numbers back. */

@@ -54,9 +54,9 @@ struct view_chunk {
 	struct view_trace traces[VIEW_CHUNK];
 };
 
-struct view_point {		/* of the live graph, one a second or so */
-	float time;		/* seconds since the start */
-	uint64_t live_bytes, rss;
+struct view_point {		/* of the live graph, one a second or so; older ones stand for spans (points.h) */
+	float time;		/* seconds since the start, of the span's beginning */
+	uint64_t live_bytes, rss;	/* the highest in the span */
 	float alloc_bps;
 };
 

@@ -29,8 +29,11 @@ struct err *report_set_base(struct report *r, struct view *view, struct names *n
 		return NULL;
 	r->base.report = report_create(names, r->funcs.wait);
 	report_set_modules(r->base.report, names == r->funcs.names ? r->funcs.mods : NULL);
+	r->base.report->user_only = r->user_only;
 	if (r->filter.text)
 		err = report_set_filter(r->base.report, r->filter.text);
+	if (r->filter.module)
+		report_set_module(r->base.report, r->filter.module);
 	report_set_view(r->base.report, view);
 	return err;
 }

@@ -7,6 +7,10 @@
  *
  * Inverted a cell is a set of traces with a position on each: the same path of functions leads
  * from their sites out to there. Its total is the sum over those traces; the first level are the sites.
+ *
+ * Frames may be left out (report_set_user_only). Top-down a node's frame is passed over on the way to its
+ * children, and the own trace of such a node counts for the cell it was reached from. Inverted it is a step
+ * more outwards; the first level then are the first frames shown.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -90,16 +94,45 @@ static void link_nodes(struct report *r)
 	r->nodes->stale = true;
 }
 
+static uint32_t own_of(const struct report *r, uint32_t node)
+{
+	const struct node_sum *at = node_sums_of(r->nodes, node);
+
+	return at && at->leaf == node ? at->own : 0;
+}
+
+/* What is below a node without a frame that is shown between counts for it; true: there are such frames, too. */
+static bool pass_over(struct report *r, uint32_t node, struct sums *self)
+{
+	bool shown = false;
+
+	for (uint32_t c = r->nodes->first[node]; c; c = r->nodes->next[c]) {
+		if (!node_sums_of(r->nodes, c))
+			continue;
+		if (!report_left_out(r, c)) {
+			shown = true;
+			continue;
+		}
+		uint32_t own = own_of(r, c);
+		if (own)
+			sums_add(self, &view_trace(r->view, own - 1)->s);
+		shown |= pass_over(r, c, self);
+	}
+	return shown;
+}
+
 static void down_fill(struct report_tree *tree, struct cell *cell, struct making_sums *sums,
 		      const struct place *place)
 {
 	const struct node_sum *at = node_sums_of(tree->r->nodes, place->node);
-	uint32_t own = at->leaf == place->node ? at->own : 0;
+	uint32_t own = own_of(tree->r, place->node);
 
 	sums_merge(&sums->total, &at->sum);
 	if (place->i == 0 && own)
 		sums_add(&sums->self, &view_trace(tree->r->view, own - 1)->s);
-	if (place->i > 0 || at->ntraces > (own ? 1 : 0))
+	if (place->i == 0 && tree->r->user_only)
+		cell->pub.has_children |= pass_over(tree->r, place->node, &sums->self);
+	else if (place->i > 0 || at->ntraces > (own ? 1 : 0))
 		cell->pub.has_children = true;
 }
 
@@ -122,6 +155,16 @@ static bool step_out(struct report *r, struct place *place)
 	return true;
 }
 
+/* To the next one that is shown. */
+static bool step_out_shown(struct report *r, struct place *place)
+{
+	do
+		if (!step_out(r, place))
+			return false;
+	while (report_left_out(r, place->node));
+	return true;
+}
+
 static void up_fill(struct report_tree *tree, struct cell *cell, struct making_sums *sums,
 		    const struct place *place)
 {
@@ -129,7 +172,7 @@ static void up_fill(struct report_tree *tree, struct cell *cell, struct making_s
 	struct place out = *place;
 
 	sums_add(&sums->total, s);
-	if (step_out(tree->r, &out))
+	if (step_out_shown(tree->r, &out))
 		cell->pub.has_children = true;
 	else
 		sums_add(&sums->self, s);
@@ -257,6 +300,39 @@ static void put_frame_of(struct report_tree *tree, struct cell *parent, struct m
 	child_put(tree, parent, making, (struct place){ .node = node, .i = frame->nfuncs - 1 });
 }
 
+static void put_frames_below(struct report_tree *tree, struct cell *parent, struct making *making, uint32_t node)
+{
+	struct report *r = tree->r;
+
+	for (uint32_t c = r->nodes->first[node]; c; c = r->nodes->next[c]) {
+		if (!node_sums_of(r->nodes, c))
+			continue;
+		if (report_left_out(r, c))
+			put_frames_below(tree, parent, making, c);
+		else
+			put_frame_of(tree, parent, making, c);
+	}
+}
+
+/* Inverted: each trace at its first frame that is shown, from the site on; without any it is the root's own. */
+static void put_first_shown(struct report_tree *tree, struct cell *root, struct making *making)
+{
+	struct report *r = tree->r;
+	struct sums self = { 0 };
+
+	for (size_t k = 0; k < r->view->ntraces; k++) {
+		if (!view_trace(r->view, k) || !up_counts(r, (uint32_t)k))
+			continue;
+		const struct trace_site *at = &r->trace_sites[k];
+		struct place place = { at->node, at->i, (uint32_t)k };
+		if (!report_left_out(r, place.node) || step_out_shown(r, &place))
+			child_put(tree, root, making, place);
+		else
+			sums_add(&self, &view_trace(r->view, k)->s);
+	}
+	root->pub.self = sums_get(&self);
+}
+
 /* ---- against the base ---- */
 
 struct same {
@@ -340,7 +416,9 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	if (cell->expanded)
 		return;
 	cell->expanded = true;
-	if (tree->inverted && !cell->parent) {
+	if (tree->inverted && !cell->parent && r->user_only) {
+		put_first_shown(tree, cell, &making);
+	} else if (tree->inverted && !cell->parent) {
 		expand_sites(tree, cell);
 		base_children(tree, cell);
 		return;
@@ -348,21 +426,19 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	for (uint32_t k = cell->site ? cell->site->first : 0; k; k = r->trace_sites[k - 1].next) {
 		const struct trace_site *at = &r->trace_sites[k - 1];
 		struct place place = { at->node, at->i, k - 1 };
-		if (up_counts(r, k - 1) && step_out(r, &place))
+		if (up_counts(r, k - 1) && step_out_shown(r, &place))
 			child_put(tree, cell, &making, place);
 	}
 	for (size_t k = 0; k < cell->nplaces; k++) {
 		struct place place = cell->places[k];
 		if (tree->inverted) {
-			if (step_out(r, &place))
+			if (step_out_shown(r, &place))
 				child_put(tree, cell, &making, place);
 		} else if (place.i > 0) {
 			place.i--;
 			child_put(tree, cell, &making, place);
 		} else {
-			for (uint32_t c = r->nodes->first[place.node]; c; c = r->nodes->next[c])
-				if (node_sums_of(r->nodes, c))
-					put_frame_of(tree, cell, &making, c);
+			put_frames_below(tree, cell, &making, place.node);
 		}
 	}
 	for (size_t k = 0; k < making.n; k++) {
@@ -412,10 +488,19 @@ struct report_tree *report_tree(struct report *r, bool inverted)
 		if (r->nodes->stale)
 			node_sums_count(r->nodes, trace_stats_of, r->view);
 		place_add(root, (struct place){ 0 });
+		struct sums self = { 0 };
 		if (own)
-			root->pub.self = view_trace(r->view, own - 1)->s;
+			sums_add(&self, &view_trace(r->view, own - 1)->s);
+		if (r->user_only)
+			root->pub.has_children = pass_over(r, 0, &self) || (tree->base && root->base->pub.has_children);
+		root->pub.self = sums_get(&self);
 	}
 	r->trees[inverted] = tree;
+	if (inverted && r->user_only) {
+		/* whether anything is shown of them, only their stacks say */
+		expand(tree, root);
+		root->pub.has_children = root->nchildren > 0;
+	}
 	return tree;
 }
 

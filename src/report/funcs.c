@@ -66,6 +66,7 @@ void funcs_deinit(struct funcs *funcs)
 	free(funcs->frames);
 	free(funcs->frame_slots);
 	free(funcs->ids);
+	free(funcs->raws);
 	free(funcs->module_names);
 	arena_free(&funcs->arena);
 }
@@ -170,6 +171,39 @@ void funcs_rejudge(struct funcs *funcs)
 		func->wrapper = !func->unknown && !func->pseudo
 			&& wrappers_match(funcs->wrappers, func->function);
 	}
+}
+
+static void raws_index(struct funcs *funcs)
+{
+	free(funcs->raws);
+	funcs->nraw_slots = 64;
+	while (funcs->nraw_slots < funcs->n * 2)
+		funcs->nraw_slots *= 2;
+	funcs->raws = xcalloc(funcs->nraw_slots, sizeof(*funcs->raws));
+	for (uint32_t k = 0; k < funcs->n; k++) {
+		size_t i = funcs_mix((uintptr_t)funcs->items[k].function, 1) & (funcs->nraw_slots - 1);
+		while (funcs->raws[i].function)
+			i = (i + 1) & (funcs->nraw_slots - 1);
+		if (!funcs->items[k].function)
+			continue;
+		funcs->raws[i].function = funcs->items[k].function;
+		funcs->raws[i].func = k;
+	}
+	funcs->nraws = funcs->n;
+}
+
+const char *funcs_raw(struct funcs *funcs, const char *function)
+{
+	/* a provisional name gets another text when its module is known: it isn't found then, and has no raw one */
+	if (funcs->nraws != funcs->n)
+		raws_index(funcs);
+	if (!funcs->nraw_slots)
+		return NULL;
+	for (size_t i = funcs_mix((uintptr_t)function, 1) & (funcs->nraw_slots - 1); funcs->raws[i].function;
+	     i = (i + 1) & (funcs->nraw_slots - 1))
+		if (funcs->raws[i].function == function)
+			return funcs->items[funcs->raws[i].func].raw;
+	return NULL;
 }
 
 /* ---- frames ---- */
@@ -294,9 +328,12 @@ static void frame_set_name(struct funcs *funcs, struct frame *frame, const struc
 	uint32_t heir = 0;	/* the innermost that is no wrapper takes over the provisional id */
 
 	module_learn(funcs, frame_module(frame->addr), module);
-	for (uint32_t i = 0; i < name->nfuncs; i++)
+	for (uint32_t i = 0; i < name->nfuncs; i++) {
 		list[i] = func_intern(funcs, module, name->funcs[i].function,
 				      name->funcs[i].unknown, false);
+		if (!funcs->items[list[i]].raw)
+			funcs->items[list[i]].raw = name->funcs[i].linkage;
+	}
 	while (heir < name->nfuncs - 1 && funcs->items[list[heir]].wrapper)
 		heir++;
 	if (frame->provisional) {

@@ -28,6 +28,7 @@ struct func {
 	uint64_t id;			/* 0: not given yet */
 	uint64_t hash;
 	const char *function, *module;
+	const char *raw;		/* as the linker has it, of the first frame with this name; or NULL */
 	bool unknown, pseudo, wrapper;
 	int8_t match;			/* filter: 1 matches, 0 doesn't, -1 not looked at */
 	uint32_t site;			/* sites.c: index + 1 of its record, 0: never was a site */
@@ -62,6 +63,8 @@ struct funcs {
 	size_t nframe_slots;
 	struct { uint64_t id; uint32_t func; } *ids;	/* hash: all ids and aliases */
 	size_t nids, nid_slots;
+	struct { const char *function; uint32_t func; } *raws;	/* hash by the string's address; see funcs_raw */
+	size_t nraw_slots, nraws;	/* functions that are in it */
 	const char **module_names;	/* by module id, learnt from names; NULL: not yet */
 	size_t nmodule_names;
 	struct arena arena;
@@ -81,6 +84,8 @@ bool frame_inlined(const struct frame *frame, uint32_t i);
 
 /* What a function is: a hash of its module's and its own name. */
 uint64_t funcs_what(const char *function, const char *module);
+/* The linker's name of a function of this list, by `function`, the very string of it; NULL if it isn't one. */
+const char *funcs_raw(struct funcs *funcs, const char *function);
 /* Function with this id or alias; -1 if there is none. */
 int64_t funcs_by_id(const struct funcs *funcs, uint64_t id);
 /* Judge all functions again: the wrapper rules have changed. */

@@ -1,7 +1,7 @@
 /*
  * The inside of a report, shared by the files of this folder only. report.c: life, view, stacks;
  * filter.c: which traces pass; sites.c: the flat list; nodesums.c: sums by tree node; calltree.c:
- * the merged trees.
+ * the merged trees; groups.c, modules.c: rows by other things than sites.
  *
  * From one view to the next of the same heap only what differs is looked at: report.c finds the
  * traces whose records differ, and every sum here takes the difference (they are exact, sums.h).
@@ -16,6 +16,8 @@
 
 #include "heap/sums.h"
 #include "report/funcs.h"
+#include "report/groups.h"
+#include "report/modsets.h"
 #include "report/nodesums.h"
 #include "report/report.h"
 
@@ -49,6 +51,20 @@ struct filter {
 	bool exclude;
 	bool *match;		/* by node, for nodes below nmatch */
 	size_t nmatch, match_cap;
+	char *module;		/* only sites in it; NULL: all */
+	struct node_site {
+		uint32_t first;	/* node whose frame holds the site; TREE_NONE: none on the way yet */
+		bool in;	/* the site of a trace that ends here is in the module */
+	} *site;		/* by node, as far as match */
+	size_t site_cap;
+};
+
+/* groups.c: the rows made last. */
+struct group_rows {
+	struct report_site *rows;
+	struct report_more *more;	/* one a row */
+	uint64_t *what;		/* what each row is, in any view of any file; only against a base */
+	size_t n, cap, more_cap, what_cap;
 };
 
 /* base.c: what the rows are compared with. */
@@ -80,10 +96,15 @@ struct report {
 	uint32_t ntrends;	/* so many ever: a ring */
 	struct node_sums *nodes;	/* of what passes; NULL: not made */
 	unsigned nodes_idle;	/* views since the tree was looked at */
+	bool user_only;		/* the trees are without system libraries */
+	int8_t *system;		/* by module id: 1 it is one, 0 it isn't, -1 not looked at */
+	size_t nsystem;
 	struct report_tree *trees[2];
 	uint32_t *of_func;	/* calltree.c: child in the making by function, index + 1 */
 	size_t nof_func;
 	struct base base;
+	struct group_rows groups;
+	struct modsets modsets;
 	struct report_frame *stack;
 	size_t stack_cap;
 };
@@ -96,7 +117,8 @@ void report_look_again(struct report *r);
 /* Do traces of this node pass the filter? */
 static inline bool report_passes(const struct report *r, uint32_t node)
 {
-	return !r->filter.pattern || r->filter.match[node] != r->filter.exclude;
+	return (!r->filter.pattern || r->filter.match[node] != r->filter.exclude)
+		&& (!r->filter.module || r->filter.site[node].in);
 }
 
 /* A stack, or several, that first touched memory and never allocated any. */
@@ -105,6 +127,8 @@ static inline bool stats_only_touched(const struct trace_stats *s)
 	return s->fault_bytes && !s->alloc_q10 && !s->alloc_bytes;
 }
 
+/* Is the frame of this node left out of the trees? */
+bool report_left_out(struct report *r, uint32_t node);
 /* The trees are made anew when they are looked at again. */
 void report_forget_trees(struct report *r);
 
@@ -129,10 +153,17 @@ void base_deinit(struct base *base);
 /* Fill in the rows' differences to the base, and add those that only the base has. */
 void base_sites(struct report *r);
 
-/* More live bytes, or as many and more allocated. */
-bool trace_is_heavier(const struct view_trace *a, const struct view_trace *b);
+/* A new row, zeroed but for its `more`; valid until the next. */
+struct report_site *group_row(struct group_rows *rows, uint64_t what);
+/* Sort rows as report_sites does. */
+void sites_sort(struct report_site *rows, size_t n, enum report_value value, bool reverse);
+/* More live bytes, or as many and more allocated. NULL is the lightest. */
+bool trace_heavier(const struct view_trace *a, const struct view_trace *b);
 /* Whose tree it is, and which. */
 struct report *report_tree_report(const struct report_tree *tree, bool *ret_inverted);
+/* Rows by module. */
+void modules_rows(struct report *r, struct group_rows *rows);
+
 void report_tree_destroy(struct report_tree *tree);	/* accepts NULL */
 
 #endif

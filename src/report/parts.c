@@ -43,7 +43,7 @@ static void add_trace(struct adding *a, uint32_t trace)
 	size_t n = 0;
 
 	to->ntraces++;
-	if (to->heaviest == SIZE_MAX || trace_is_heavier(t, view_trace(view, to->heaviest)))
+	if (to->heaviest == SIZE_MAX || trace_heavier(t, view_trace(view, to->heaviest)))
 		to->heaviest = trace;
 	if (!view->classes)
 		return;

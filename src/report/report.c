@@ -6,7 +6,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "elf/modules.h"
 #include "report/internal.h"
+#include "report/system.h"
 #include "report/wrappers.h"
 #include "symbol/names.h"
 
@@ -43,8 +45,50 @@ void report_destroy(struct report *r)
 	free(r->site_list);
 	free(r->sites);
 	free(r->of_func);
+	free(r->system);
+	free(r->groups.rows);
+	free(r->groups.more);
+	free(r->groups.what);
+	modsets_deinit(&r->modsets);
 	free(r->stack);
 	free(r);
+}
+
+void report_set_user_only(struct report *r, bool on)
+{
+	r->user_only = on;
+	report_forget_trees(r);
+	if (r->base.report)
+		report_set_user_only(r->base.report, on);
+}
+
+static bool is_system(struct report *r, uint32_t module, const char *name)
+{
+	const struct module *mod = r->funcs.mods && module ? module_get(r->funcs.mods, module) : NULL;
+
+	if (mod && mod->is_main)
+		return false;
+	return system_library(name) || (mod && mod->path && system_path(mod->path));
+}
+
+bool report_left_out(struct report *r, uint32_t node)
+{
+	if (!r->user_only)
+		return false;
+	const struct frame *frame = report_node_frame(r, node);
+	uint32_t module = frame_module(frame->addr);
+	const char *name = r->funcs.items[frame->funcs[0]].module;
+	if (!module)
+		return false;
+	if (module >= r->nsystem) {
+		size_t n = module + 64;
+		r->system = xreallocarray(r->system, n, sizeof(*r->system));
+		memset(r->system + r->nsystem, -1, n - r->nsystem);
+		r->nsystem = n;
+	}
+	if (r->system[module] < 0 && *name)
+		r->system[module] = is_system(r, module, name);
+	return r->system[module] > 0;
 }
 
 void report_set_modules(struct report *r, const struct modules *mods)
@@ -134,7 +178,7 @@ void report_look_again(struct report *r)
 static void names_came(struct report *r)
 {
 	/* a filter asked for every name, and any of them may decide what passes */
-	if (r->filter.pattern) {
+	if (r->filter.pattern || r->filter.module) {
 		report_look_again(r);
 		return;
 	}
@@ -266,6 +310,15 @@ bool report_trace_passes(struct report *r, size_t trace)
 	const struct view_trace *t = r->view ? view_trace(r->view, trace) : NULL;
 
 	return t && report_passes(r, t->node);
+}
+
+const char *report_raw_name(struct report *r, const char *function)
+{
+	const char *raw = funcs_raw(&r->funcs, function);
+
+	if (!raw && r->base.report)
+		raw = funcs_raw(&r->base.report->funcs, function);
+	return raw ? raw : function;
 }
 
 struct err *report_add_wrapper(struct report *r, const char *regex)

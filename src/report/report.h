@@ -69,7 +69,9 @@ bool report_stale(const struct report *r);
  * ERR_BAD_INPUT with regerror's text for a malformed one (the old filter stays).
  */
 struct err *report_set_filter(struct report *r, const char *pattern);
-/* Does trace `trace` (index in the view) pass the filter? */
+/* And of these only traces with their site in the module of this name; NULL: in any. */
+void report_set_module(struct report *r, const char *module);
+/* Does trace `trace` (index in the view) pass the filters? */
 bool report_trace_passes(struct report *r, size_t trace);
 
 /*
@@ -98,6 +100,7 @@ struct report_site {
 	double trend_seconds;		/* from the first of them to the last */
 	int64_t delta;		/* live bytes less those of the base; 0 without one */
 	bool fresh, gone;	/* had never allocated in the base; is only there */
+	const struct report_more *more;	/* rows of other groups (groups.h); NULL: a site */
 };
 double report_site_value(const struct report_site *site, enum report_value v);
 /* What percents are of: the total; of delta the sum of all sites' differences, signs left out. */
@@ -134,6 +137,12 @@ struct report_cell {
 	bool gone;
 };
 double report_cell_value(const struct report_cell *cell, enum report_value v);
+/*
+ * Leave the frames of system libraries out of the trees: what they called and allocated counts for the function
+ * that called them. Those are (system.h) known by their names, or, where the modules' files are known, by the
+ * folders they are in; the program itself never is one.
+ */
+void report_set_user_only(struct report *r, bool on);
 struct report_tree;
 /* Valid until report_set_view, report_set_filter; owned by the report. */
 struct report_tree *report_tree(struct report *r, bool inverted);
@@ -169,6 +178,9 @@ uint64_t report_site_id(struct report *r, uint64_t site_id);
  * ascii: "..." for the ellipsis.
  */
 void report_short_name(const char *function, char *buf, size_t len, bool ascii);
+
+/* The name as the linker has it, of a `function` of this report's rows, cells or stacks; itself if unknown. */
+const char *report_raw_name(struct report *r, const char *function);
 
 /* Text of a pseudo frame (tree.h), whose address is 1..FRAME_PSEUDO_MAX; and back, 0 if it is none. */
 const char *report_pseudo_text(uint64_t addr);

@@ -267,15 +267,20 @@ static size_t put_touchers_last(struct report_site *sites, size_t n)
 	return front;
 }
 
-const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
-				       size_t *ret_n)
+void sites_sort(struct report_site *rows, size_t n, enum report_value value, bool reverse)
 {
 	struct order order = { value, reverse };
 
+	if (n)
+		qsort_r(rows, n, sizeof(*rows), compare_sites, &order);
+}
+
+const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
+				       size_t *ret_n)
+{
 	sites_rows(r);
 	*ret_n = value == REPORT_FAULT_BYTES ? r->nsites : put_touchers_last(r->sites, r->nsites);
-	if (*ret_n)
-		qsort_r(r->sites, *ret_n, sizeof(*r->sites), compare_sites, &order);
+	sites_sort(r->sites, *ret_n, value, reverse);
 	return r->sites;
 }
 
@@ -284,13 +289,13 @@ struct trace_stats report_total(struct report *r)
 	return sums_get(&r->total);
 }
 
-bool trace_is_heavier(const struct view_trace *a, const struct view_trace *b)
+bool trace_heavier(const struct view_trace *a, const struct view_trace *b)
 {
-	if (a->s.live_bytes != b->s.live_bytes)
-		return a->s.live_bytes > b->s.live_bytes;
+	if (!b || a->s.live_bytes != b->s.live_bytes)
+		return !b || a->s.live_bytes > b->s.live_bytes;
 	if (a->s.alloc_bytes != b->s.alloc_bytes)
 		return a->s.alloc_bytes > b->s.alloc_bytes;
-	/* lists' order is no order: among equals the one that was there first */
+	/* the list's order is no order: among equals the one that was there first */
 	return a->node < b->node;
 }
 
@@ -306,7 +311,7 @@ size_t report_site_trace(struct report *r, uint64_t site_id)
 		const struct view_trace *t = view_trace(r->view, k - 1);
 		if (!report_passes(r, t->node))
 			continue;
-		if (!best || trace_is_heavier(t, best)) {
+		if (trace_heavier(t, best)) {
 			best = t;
 			ret = k - 1;
 		}

@@ -78,7 +78,7 @@ struct fakeheap {
 	struct heap *heap;
 	struct names *names;
 	struct view_unhooked unhooked;
-	uint64_t addr, second, seed;
+	uint64_t addr, second, seed, ended_threads;
 	uint64_t countdown[sizeof(stacks) / sizeof(stacks[0])];
 	bool ended;
 	int exit_code;
@@ -156,6 +156,7 @@ static void allocate(struct fakeheap *f, size_t i, uint32_t n, uint32_t keep)
 	const struct stack *s = &stacks[i];
 	uint64_t addrs[16], now = f->second * 1000000000u;
 	size_t depth = 0;
+	uint32_t slot = !f->config.threads ? 0 : s->frames[1] == PUSH ? 1 : s->frames[1] == FILTER ? 2 : 3;
 
 	for (const uint8_t *k = s->frames; *k != FUNCTIONS; k++)
 		addrs[depth++] = frame_addr(functions[*k].module, functions[*k].vaddr);
@@ -163,18 +164,41 @@ static void allocate(struct fakeheap *f, size_t i, uint32_t n, uint32_t keep)
 		uint64_t addr = f->addr += 0x10000;
 		if (!met(f, i, s->size))
 			continue;
-		/* workers of their own in the stack */
-		heap_alloc_whole(f->heap, addr, s->size, f->config.rate, now, s->frames[2] == WORKER, addrs, depth, 0);
+		heap_alloc_whole(f->heap, addr, s->size, f->config.rate, now, slot, addrs, depth, 0);
 		if (b >= keep)
-			heap_free(f->heap, addr, now + 1000, 0, false);
+			heap_free(f->heap, addr, now + 1000, slot, false);
 	}
+}
+
+static void begin_threads(struct fakeheap *f)
+{
+	static const char names[3][16] = { "pool-1", "pool-2", "sceneview" };
+	uint64_t now = f->second * 1000000000u;
+
+	for (uint32_t i = 0; i < 3 && f->second == 1; i++)
+		heap_thread(f->heap, i + 1, i == 2 ? 4242 : 4243 + i, names[i], now);
+	/* short ones, whose blocks stay */
+	const uint64_t addrs[] = { frame_addr(APP, functions[WORKER].vaddr), frame_addr(LIBC, functions[CLONE].vaddr) };
+	for (int i = 0; i < 100 && f->second < 6; i++) {
+		heap_thread(f->heap, 4, (uint32_t)(5000 + f->ended_threads++), "job,[*]", now);
+		heap_alloc_whole(f->heap, f->addr += 0x10000, 100, 1, now, 4, addrs, 2, 0);
+	}
+	const uint32_t there[] = { 4242, 4243, 4244 };
+	heap_threads_present(f->heap, there, 3);
+}
+
+void fakeheap_choose(struct fakeheap *f, const char *which)
+{
+	heap_choose_threads(f->heap, which);
 }
 
 void fakeheap_step(struct fakeheap *f)
 {
 	bool first = !f->second;
 
-	f->second++;
+	f->second += f->second == 10 && f->config.gap ? f->config.gap : 1;
+	if (f->config.threads)
+		begin_threads(f);
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
 		allocate(f, i, first ? stacks[i].first : stacks[i].each,
 			 first && (stacks[i].keep || !stacks[i].each) ? stacks[i].first : stacks[i].keep);

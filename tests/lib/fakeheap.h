@@ -20,6 +20,8 @@ struct fakeheap_config {
 	bool attached;
 	uint64_t dropped;
 	bool hostile;		/* names of 50,000 characters, control bytes, CJK, emoji */
+	bool threads;		/* main, two of a pool, many that have ended */
+	uint32_t gap;		/* seconds that heaptop sleeps in the middle: step 10 takes so long */
 	bool alike;		/* two functions that look the same without their arguments */
 };
 
@@ -30,6 +32,8 @@ void fakeheap_step(struct fakeheap *f);
 /* Publish; the caller's reference. */
 struct view *fakeheap_view(struct fakeheap *f);
 struct names *fakeheap_names(struct fakeheap *f);
+/* heap_choose_threads; for the next view. */
+void fakeheap_choose(struct fakeheap *f, const char *which);
 /* The program has ended. */
 void fakeheap_end(struct fakeheap *f, int exit_code);
 

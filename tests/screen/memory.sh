@@ -32,7 +32,7 @@ size $1
 :save-display $2/2-sites-res
 key s
 :save-display $2/3-sort-menu
-key u
+key U
 :save-display $2/4-untouched
 :sort swap
 :save-display $2/5-swap
@@ -43,7 +43,7 @@ key 3
 :save-display $2/7-flame
 key 1 x
 :save-display $2/8-details
-key Esc u
+key Esc U
 :save-display $2/9-memory
 END
 }
@@ -53,7 +53,7 @@ for size in 120x40 80x24 40x10; do
     dir=$tmp/$size-$charset
     mkdir "$dir"
     tour "$size" "$dir" >"$dir.script"
-    printf 'key Esc Esc u\n:save-attrs %s\n' "$dir/memory-styles" >>"$dir.script"
+    printf 'key Esc Esc U\n:save-attrs %s\n' "$dir/memory-styles" >>"$dir.script"
     option=
     [ $charset = unicode ] || option=-U
     # the size is the script's, but a screen is opened before it
@@ -70,7 +70,7 @@ for size in 120x40 80x24 40x10; do
   done
 done
 
-printf 'size 100x20\nkey u\n:save-display %s\n' "$tmp/screen" >"$tmp/script"
+printf 'size 100x20\nkey U\n:save-display %s\n' "$tmp/screen" >"$tmp/script"
 HEAPTOP_SCRIPT=$tmp/script run 20 "$HEAPTOP" -i "$tmp/attached.pb.gz"
 check memory-attached.txt "$tmp/screen"
 

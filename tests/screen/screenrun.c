@@ -11,6 +11,7 @@
  *	--attached, --dropped N
  *	--base N	compare with a file made after N seconds
  *	--processes	as one of several
+ *	--threads	several threads; --gap N: heaptop slept N seconds
  *	--keys		print the key table instead
  */
 #include <getopt.h>
@@ -33,6 +34,15 @@ struct source {
 static struct view *source_view(void *ctx)
 {
 	return view_ref(((struct source *)ctx)->view);
+}
+
+static void source_choose_threads(void *ctx, const char *which)
+{
+	struct source *s = ctx;
+
+	fakeheap_choose(s->heap, which);
+	view_unref(s->view);
+	s->view = fakeheap_view(s->heap);
 }
 
 static void source_save(void *ctx, const char *path)
@@ -77,6 +87,7 @@ int main(int argc, char **argv)
 		{ "hostile", no_argument, NULL, 'h' }, { "ascii", no_argument, NULL, 'a' },
 		{ "snapshot", no_argument, NULL, 'i' }, { "attached", no_argument, NULL, 'p' },
 		{ "dropped", required_argument, NULL, 'd' }, { "keys", no_argument, NULL, 'k' }, { "processes", no_argument, NULL, 'P' },
+		{ "threads", no_argument, NULL, 't' }, { "gap", required_argument, NULL, 'g' },
 		{ "base", required_argument, NULL, 'b' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -97,6 +108,8 @@ int main(int argc, char **argv)
 		case 'p': config.attached = true; break;
 		case 'd': config.dropped = strtoull(optarg, NULL, 10); break;
 		case 'b': base = (unsigned)atoi(optarg); break;
+		case 't': config.threads = true; break;
+		case 'g': config.gap = (uint32_t)atoi(optarg); break;
 		case 'P': several = true; break;
 		case 'k': ui_print_keys(); return 0;
 		default: return 2;
@@ -119,7 +132,7 @@ int main(int argc, char **argv)
 		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot,
 		.base = source.base, .base_names = fakeheap_names(source.heap), 
 		.base_name = "runs/before.pb.gz", .processes = several ? source_processes : NULL,
-		.choose = source_choose,
+		.choose = source_choose, .choose_threads = config.snapshot ? NULL : source_choose_threads,
 	};
 	enum ui_leave leave;
 	struct err *err = ui_run(&ops, fakeheap_names(source.heap), NULL, &ui, &leave, &sig);

@@ -457,11 +457,27 @@ static void test_points_bounded(void **state)
 	struct view_info info = { 0 };
 	struct view *view = NULL;
 
-	for (uint64_t s = 0; s < 5000; s++) {
+	/* three days, and a peak in each of them that lasts a second */
+	for (uint64_t s = 0; s < 3 * 86400; s++) {
 		view_unref(view);
+		info.rss = s == 7777 ? 5 << 20 : s == 100001 ? 7 << 20 : s == 250000 ? 6 << 20 : 1 << 20;
 		view = heap_publish(heap, &info, s * SECOND);
+		if (s > 1000)
+			assert_true(view->npoints <= 1000 && view->npoints >= 600);
 	}
-	assert_true(view->npoints <= 1000 && view->npoints >= 500);
+	uint64_t peaks[3] = { 0 };
+	for (size_t i = 0; i < view->npoints; i++) {
+		uint64_t *peak = &peaks[(size_t)(view->points[i].time / 86400)];
+		*peak = view->points[i].rss > *peak ? view->points[i].rss : *peak;
+	}
+	assert_int_equal(peaks[0], 5 << 20);
+	assert_int_equal(peaks[1], 7 << 20);
+	assert_int_equal(peaks[2], 6 << 20);
+	/* the last five minutes are whole; before that all points are equally far apart */
+	for (size_t i = view->npoints - 300; i + 1 < view->npoints; i++)
+		assert_true(view->points[i + 1].time - view->points[i].time == 1);
+	for (size_t i = 0; i + 302 < view->npoints; i++)
+		assert_true(view->points[i + 1].time - view->points[i].time == 512);
 	for (size_t i = 1; i < view->npoints; i++)
 		assert_true(view->points[i].time > view->points[i - 1].time);
 	assert_true(view->points[0].time == 0);

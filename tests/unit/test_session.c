@@ -125,6 +125,12 @@ static void test_screens(void **state)
 	SEES(f, "[3 Flame]");
 	SEES(f, "inverted");
 	key(f, UKEY_TAB);
+	SEES(f, "[4 Time]");
+	key(f, UKEY_TAB);
+	SEES(f, "[5 Threads]");
+	key(f, UKEY_TAB);
+	SEES(f, "[6 Modules]");
+	key(f, UKEY_TAB);
 	/* no terminal of the program's: no Output screen */
 	SEES(f, "[1 Sites]");
 	key(f, '7');

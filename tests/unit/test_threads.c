@@ -269,11 +269,47 @@ static void test_chosen(void **state)
 	assert_true(row(view, 400, "io-4")->chosen && !row(view, 100, "other")->chosen);
 	assert_int_equal(row(view, 100, "other")->s.live_bytes, 4001);
 	assert_int_equal(shown(view, &allocated), 600000);
+	heap_choose_threads(heap, "400,main,oth?r");
+	assert_int_equal(shown(publish(), &allocated), 604001);
+	heap_choose_threads(heap, ",io-4,");
+	assert_int_equal(shown(publish(), &allocated), 600000);
+	/* a name may have what is a sign in patterns */
+	heap_thread(heap, 4, 400, "a,b[1]\0\0\0\0\0\0\0\0\0", ++now);
+	heap_choose_threads(heap, "a,b\\[1\\]");
+	assert_int_equal(shown(publish(), &allocated), 0);
+	heap_choose_threads(heap, "main,a\\,b\\[1\\]");
+	assert_int_equal(shown(publish(), &allocated), 600000);
 	heap_choose_threads(heap, NULL);
 	view = publish();
 	assert_null(view->info.thread);
 	assert_adds_up(view);
 	assert_int_equal(shown(view, &allocated), 604001);
+}
+
+/* The graph of those chosen begins with the choice; that of all goes on meanwhile. */
+static void test_chosen_graph(void **state)
+{
+	struct view_info info = { 0 };
+
+	(void)state;
+	begin(1, 100, "a");
+	begin(2, 200, "b");
+	alloc(1, 0x10, 1000);
+	for (uint64_t s = 1; s <= 20; s++) {
+		if (s == 11)
+			heap_choose_threads(heap, "b");
+		if (s == 16)
+			heap_choose_threads(heap, NULL);
+		alloc(2, 0x100 + s * 0x10, 1);
+		struct view *view = heap_publish(heap, &info, 1000000000 * (now + s));
+		assert_int_equal(view->npoints, s < 11 || s > 15 ? s : s - 10);
+		assert_int_equal(view->points[view->npoints - 1].live_bytes, s < 11 || s > 15 ? 1000 + s : s);
+		/* no fall when others are looked at */
+		assert_true(view->totals.trend_bps >= 0 && view->totals.trend_bps <= 1000);
+		if (s > 15)
+			assert_int_equal(view->points[12].live_bytes, 1013);
+		view_unref(view);
+	}
 }
 
 /* Chosen threads that end by the thousands: their blocks stay in the view as long as they live. */
@@ -303,7 +339,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_whose), T(test_handed_on), T(test_present), T(test_bounded), T(test_chosen), T(test_chosen_ended),
+		T(test_whose), T(test_handed_on), T(test_present), T(test_bounded), T(test_chosen), T(test_chosen_graph), T(test_chosen_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
