@@ -292,6 +292,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	int heading = r.rows > 1, rows = r.rows - heading;
 
 	t->rect = r;
+	t->columns.hidden = ui->hidden_columns;
 	columns_layout(&t->columns, r.cols, ui->value, true, ui_sampled(ui), ui->base != UI_BASE_NONE);
 	list_set(&t->list, t->n, rows);
 	if (heading)

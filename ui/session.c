@@ -9,9 +9,11 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/worker.h"
 #include "symbol/names.h"
 #include "ui/modal.h"
 #include "ui/output.h"
+#include "ui/tools.h"
 
 #define MAIN_TRIES 20
 #define MAIN_STACKS 32
@@ -196,6 +198,8 @@ bool ui_poll(struct ui *ui)
 		ui_changed(ui);
 		refresh_modal(ui);
 	}
+	if (tools_poll(ui))
+		ui->dirty = true;
 	if (s->status) {
 		char *news = s->status(s->ctx);
 		if (news && *news && (!ui->news || strcmp(news, ui->news)))
@@ -220,6 +224,8 @@ double ui_timeout(const struct ui *ui)
 	/* names come in without a descriptor to wait on */
 	if (ui->view && ui->names && names_pending(ui->names))
 		t = 0.1;
+	if (worker_busy(ui->worker))
+		t = 0.02;
 	if (ui->message && (t < 0 || ui->message_until - ui->now < t))
 		t = ui->message_until > ui->now ? ui->message_until - ui->now : 0;
 	return t;
@@ -259,6 +265,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 		if (view_ops_of(v)->create)
 			ui->state[v] = view_ops_of(v)->create(ui);
 	}
+	tools_init(ui);
 	marks_init(ui);
 	if (options->filter && *options->filter)
 		ui_set_filter(ui, options->filter);
@@ -270,6 +277,7 @@ void ui_destroy(struct ui *ui)
 	if (!ui)
 		return;
 	ui_set_modal(ui, NULL);
+	tools_deinit(ui);
 	for (int v = 0; v < UI_VIEWS; v++)
 		if (view_ops_of(v)->destroy)
 			view_ops_of(v)->destroy(ui->state[v]);

@@ -193,6 +193,7 @@ static void sites_draw(struct ui *ui, void *state, struct rect r)
 	int rows = r.rows - heading;
 
 	st->rect = r;
+	st->columns.hidden = ui->hidden_columns;
 	columns_layout(&st->columns, r.cols, ui->value, false, ui_sampled(ui), ui->base != UI_BASE_NONE);
 	list_set(&st->list, st->n, rows);
 	if (heading)
