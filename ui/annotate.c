@@ -21,7 +21,7 @@ struct annotate;
 struct read_job {
 	struct worker_job job;
 	const struct source_paths *paths;
-	char *file;
+	char *file, *dir;	/* dir: NULL if not known */
 	struct source_text *source;
 	struct annotate *whom;	/* NULL: closed meanwhile */
 };
@@ -46,7 +46,7 @@ static void read_run(struct worker_job *job)
 {
 	struct read_job *r = (struct read_job *)job;
 
-	r->source = source_read(r->paths, r->file);
+	r->source = source_read(r->paths, r->file, r->dir);
 }
 
 static void read_done(struct worker_job *job)
@@ -61,6 +61,7 @@ static void read_done(struct worker_job *job)
 		source_destroy(r->source);
 	}
 	free(r->file);
+	free(r->dir);
 	free(r);
 }
 
@@ -72,6 +73,8 @@ static void start_reading(struct annotate *a)
 	r->job = (struct worker_job){ .run = read_run, .done = read_done };
 	r->paths = a->ui->options.source_paths ? a->ui->options.source_paths : &none;
 	r->file = xstrdup(a->file);
+	const char *dir = report_source_dir(a->ui->report, a->file);
+	r->dir = dir ? xstrdup(dir) : NULL;
 	r->whom = a;
 	a->job = r;
 	worker_give(a->ui->worker, &r->job);

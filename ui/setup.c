@@ -80,7 +80,7 @@ static struct err *check_owner(const char *path)
 		slash[slash == at] = '\0';
 	}
 	if (st.st_uid != geteuid())
-		return err_new(ERR_DENIED, "not saved: %s belongs to another user", at);
+		return err_new(ERR_DENIED, "not saved: another user's: %s", at);
 	return NULL;
 }
 

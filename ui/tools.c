@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/worker.h"
+#include "report/lines.h"
 #include "symbol/source.h"
 #include "ui/copy.h"
 #include "ui/theme.h"
@@ -29,7 +30,8 @@ void ui_edit(struct ui *ui, const char *file, uint32_t line)
 	static const struct source_paths none;
 
 	free(ui->edit_path);
-	ui->edit_path = source_paths_apply(ui->options.source_paths ? ui->options.source_paths : &none, file);
+	ui->edit_path = source_paths_apply(ui->options.source_paths ? ui->options.source_paths : &none, file,
+					   report_source_dir(ui->report, file));
 	ui->edit_line = line;
 }
 

@@ -131,3 +131,16 @@ struct report_line *report_lines(struct report *r, const char *file, size_t *ret
 	free(of.list);
 	return ret;
 }
+
+const char *report_source_dir(struct report *r, const char *file)
+{
+	struct lines_of of = { .file = file };
+
+	for (uint32_t id = 1; r->view && id < r->view->nnodes; id++) {
+		const struct frame *frame = report_node_frame(r, id);
+		for (uint32_t i = 0; i < frame->nfuncs; i++)
+			if (in_file(&of, frame_file(frame, i)) && frame_dir(frame, i))
+				return frame_dir(frame, i);
+	}
+	return NULL;
+}

@@ -24,4 +24,8 @@ struct report_line {
  */
 struct report_line *report_lines(struct report *r, const char *file, size_t *ret_n);
 
+/* The folder that a relative `file` is relative to, by the first frame that is in it; NULL: not known. Lives as long as
+ * the names. */
+const char *report_source_dir(struct report *r, const char *file);
+
 #endif

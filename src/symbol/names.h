@@ -24,6 +24,7 @@ struct name_func {
 	const char *linkage;	/* raw symbol; same as function if not mangled */
 	const char *file;	/* source path as in the debug info, NULL if unknown */
 	uint32_t line;		/* 0 if unknown */
+	const char *dir;	/* what a relative file is relative to, NULL if unknown */
 	bool inlined;		/* this function was inlined into the next one */
 	bool unknown;		/* no symbol covers the address */
 };

@@ -73,6 +73,8 @@ struct name *name_build(struct strings *strings, uint32_t module, const char *mo
 						   : copy[i].function;
 		if (funcs[i].file)
 			copy[i].file = strings_intern(strings, funcs[i].file);
+		if (funcs[i].dir)
+			copy[i].dir = strings_intern(strings, funcs[i].dir);
 	}
 	*name = (struct name){
 		.module = module,
@@ -170,6 +172,7 @@ struct name *resolver_name(struct resolver *resolver, uint32_t module, uint64_t 
 		funcs[0] = name->funcs[0];
 		funcs[0].file = frames[0].file;
 		funcs[0].line = frames[0].line;
+		funcs[0].dir = frames[0].dir;
 		struct name *ret = name_build(resolver->strings, module, mod->name, funcs, 1);
 		free(name);
 		return ret;
@@ -186,6 +189,7 @@ struct name *resolver_name(struct resolver *resolver, uint32_t module, uint64_t 
 			.linkage = linkage,
 			.file = frames[i].file,
 			.line = frames[i].line,
+			.dir = frames[i].dir,
 			.inlined = frames[i].inlined,
 		};
 	}

@@ -41,7 +41,8 @@ void source_paths_deinit(struct source_paths *paths)
 	*paths = (struct source_paths){ 0 };
 }
 
-char *source_paths_apply(const struct source_paths *paths, const char *file)
+/* NULL: none of the maps is for it. */
+static char *map(const struct source_paths *paths, const char *file)
 {
 	for (size_t i = paths->n; i--;) {
 		const struct source_map *m = &paths->list[i];
@@ -54,7 +55,21 @@ char *source_paths_apply(const struct source_paths *paths, const char *file)
 		rest += strspn(rest, "/");
 		return xasprintf("%s%s%s", m->to, *rest && m->to[strlen(m->to) - 1] != '/' ? "/" : "", rest);
 	}
-	return xstrdup(file);
+	return NULL;
+}
+
+char *source_paths_apply(const struct source_paths *paths, const char *file, const char *dir)
+{
+	char *mapped = map(paths, file);
+
+	if (mapped)
+		return mapped;
+	char *whole = *file == '/' || !dir || !*dir ? xstrdup(file) : xasprintf("%s/%s", dir, file);
+	mapped = map(paths, whole);
+	if (!mapped)
+		return whole;
+	free(whole);
+	return mapped;
 }
 
 /* ---- reading ---- */
@@ -139,17 +154,17 @@ static void split(struct source_text *source, const char *bytes, size_t len)
 	source->lines[n] = NULL;
 }
 
-struct source_text *source_read(const struct source_paths *paths, const char *file)
+struct source_text *source_read(const struct source_paths *paths, const char *file, const char *dir)
 {
 	struct source_text *source = xcalloc(1, sizeof(*source));
 	char *bytes = NULL;
 	size_t n = 0;
 
-	source->path = source_paths_apply(paths, file);
+	source->path = source_paths_apply(paths, file, dir);
 	struct err *err = read_bytes(source->path, &bytes, &n);
 	if (err) {
 		source->error = xasprintf("%s%s", err->text, err->code != ERR_NOT_FOUND ? "" :
-					  *source->path == '/' ? "" : " (relative to where heaptop was started)");
+					  *source->path == '/' ? "" : " (below the current folder)");
 		err_free(err);
 	} else {
 		split(source, bytes, n);

@@ -21,8 +21,11 @@ struct source_paths {
 /* "FROM=TO"; a later one counts more. ERR_BAD_INPUT if it is neither. */
 struct err *source_paths_add(struct source_paths *paths, const char *text);
 void source_paths_deinit(struct source_paths *paths);
-/* Where to look for `file`: a mapped path or a copy of it. The caller frees. */
-char *source_paths_apply(const struct source_paths *paths, const char *file);
+/*
+ * Where to look for `file`, which if it is relative was compiled in `dir` (NULL: unknown). A relative path that is
+ * mapped itself comes first, then the whole one. The caller frees.
+ */
+char *source_paths_apply(const struct source_paths *paths, const char *file, const char *dir);
 
 #define SOURCE_MAX_BYTES (16u << 20)	/* of a file */
 #define SOURCE_MAX_LINES 500000u
@@ -36,7 +39,7 @@ struct source_text {
 };
 
 /* Never NULL. */
-struct source_text *source_read(const struct source_paths *paths, const char *file);
+struct source_text *source_read(const struct source_paths *paths, const char *file, const char *dir);
 void source_destroy(struct source_text *source);	/* accepts NULL */
 
 #endif

@@ -238,7 +238,7 @@ static void test_copy(void **state)
 
 static void expect_path(const struct source_paths *paths, const char *file, const char *wanted)
 {
-	CLEANUP_FREE char *got = source_paths_apply(paths, file);
+	CLEANUP_FREE char *got = source_paths_apply(paths, file, NULL);
 
 	assert_string_equal(got, wanted);
 }
@@ -258,6 +258,13 @@ static void test_paths(void **state)
 	expect_path(&paths, "/build/xy/a.c", "/src/xy/a.c");
 	expect_path(&paths, "src/a.c", "/rel/src/a.c");
 	expect_path(&paths, "/other", "/other");
+	CLEANUP_FREE char *mapped = source_paths_apply(&paths, "src/a.c", "/build/x");
+	assert_string_equal(mapped, "/rel/src/a.c");
+	struct source_paths fewer = { .list = paths.list, .n = 1 };
+	CLEANUP_FREE char *whole = source_paths_apply(&fewer, "src/a.c", "/build/x");
+	assert_string_equal(whole, "/src/x/src/a.c");
+	CLEANUP_FREE char *absolute = source_paths_apply(&fewer, "/a.c", "/build/x");
+	assert_string_equal(absolute, "/a.c");
 	static const char *const wrong[] = { "", "x", "x=" };
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct err *err = source_paths_add(&paths, wrong[i]);
@@ -286,7 +293,7 @@ static void test_source(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	CLEANUP_FREE char *path = write_file(dir, text, sizeof(text) - 1);
-	struct source_text *s = source_read(&none, path);
+	struct source_text *s = source_read(&none, path, NULL);
 	assert_null(s->error);
 	assert_string_equal(s->path, path);
 	assert_int_equal(s->n, 6);
@@ -304,7 +311,7 @@ static void test_source(void **state)
 	memset(big, '\t', 200000);
 	big[100000] = '\n';
 	free(write_file(dir, big, 200000));
-	s = source_read(&none, path);
+	s = source_read(&none, path, NULL);
 	assert_int_equal(s->n, 2);
 	assert_true(strlen(s->lines[0]) <= SOURCE_MAX_LINE && strlen(s->lines[0]) > 900);
 	source_destroy(s);
@@ -312,13 +319,13 @@ static void test_source(void **state)
 
 	/* where was it looked for? */
 	assert_null(source_paths_add(&none, "/build=/nowhere"));
-	s = source_read(&none, "/build/a.c");
+	s = source_read(&none, "a.c", "/build");
 	assert_non_null(strstr(s->error, "/nowhere/a.c"));
 	assert_int_equal(s->n, 0);
 	source_destroy(s);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	s = source_read(&none, path);
+	s = source_read(&none, path, NULL);
 	assert_non_null(strstr(s->error, "not a regular file"));
 	source_destroy(s);
 	source_paths_deinit(&none);
