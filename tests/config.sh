@@ -96,7 +96,21 @@ key =
 expect heaptop shows who holds
 END
 run 10 "$HEAPTOP" --keys
-is "--keys has them, too" "$(grep -w tree "$tmp/out" | cut -f 1)" x
+is "--keys has them, too" "$(awk -F '\t' '$3 == "tree" { print $1 }' "$tmp/out")" x
+
+# the page knows them all, and the elements of themes but for those between the first and the last of a kind
+page=$abs_top_srcdir/man/heaptoprc.5
+words=$({
+  sed -n '/^static const char \*const known/,/^};/p' "$abs_top_srcdir/src/cli_config.c"
+  sed -n '/^static const char \*const elements/,/^};/p' "$abs_top_srcdir/ui/theme.c"
+} | grep -oE '"[a-z0-9-]+"' | tr -d '"' | grep -vE '^(code|flame)-[1-4]$')
+ok "settings and elements were found" test "$(echo "$words" | wc -l)" -gt 50
+is "heaptoprc(5) has each" "$(for word in $words; do
+  grep -qE "(^| )$word( |,|\$)" "$page" || printf '%s ' "$word"
+done)" ""
+if have mandoc; then
+  is "and is well-formed" "$(mandoc -T lint -W warning "$page" 2>&1)" ""
+fi
 
 # ---- the setup saves ----
 printf '# my theme\ntheme=mono\n\nbind x = tree # not a comment\nno-mouse = yes\nunknown = 1\n' >"$rc"

@@ -218,13 +218,12 @@ static void draw_heading(struct annotate *a, const struct gutter *g, int y)
 }
 
 /* How heavy beside the heaviest: said by the mark, by bold type and by colour. */
-static void weigh(const struct canvas *c, double value, double max, style_t *ret_numbers, style_t *ret_text,
-		  uint32_t *ret_mark)
+static void weigh(double value, double max, style_t *ret_numbers, style_t *ret_text, uint32_t *ret_mark)
 {
-	static const struct { double share; uint32_t mark; char ascii; style_t numbers, text; } steps[] = {
-		{ 0.5, 0x2588, '#', STYLE_GREW | STYLE_STRONG, STYLE_TEXT | STYLE_STRONG },
-		{ 0.1, 0x258c, '+', STYLE_WARN, STYLE_TEXT },
-		{ HEAVY, 0x258f, '|', STYLE_TEXT, STYLE_TEXT },
+	static const struct { double share; uint32_t mark; style_t numbers, text; } steps[] = {
+		{ 0.5, 0x2588, STYLE_GREW | STYLE_STRONG, STYLE_TEXT | STYLE_STRONG },
+		{ 0.1, 0x258c, STYLE_WARN, STYLE_TEXT },
+		{ HEAVY, 0x258f, STYLE_TEXT, STYLE_TEXT },
 	};
 
 	*ret_numbers = STYLE_DIM;
@@ -232,7 +231,7 @@ static void weigh(const struct canvas *c, double value, double max, style_t *ret
 	*ret_mark = ' ';
 	for (size_t i = 0; i < ARRAY_SIZE(steps) && max > 0; i++)
 		if (value >= max * steps[i].share) {
-			*ret_mark = c->unicode ? steps[i].mark : (uint32_t)steps[i].ascii;
+			*ret_mark = steps[i].mark;
 			*ret_numbers = steps[i].numbers;
 			*ret_text = steps[i].text;
 			return;
@@ -248,7 +247,7 @@ static void draw_row(struct annotate *a, const struct gutter *g, int y, size_t r
 	style_t numbers, text, extra = line == a->line ? STYLE_SELECTED : 0;
 	char buf[FORMAT_BUF];
 
-	weigh(c, total_of(a, l), max, &numbers, &text, &mark);
+	weigh(total_of(a, l), max, &numbers, &text, &mark);
 	if (extra)
 		canvas_fill(c, y, 0, c->cols, STYLE_TEXT | extra, ' ');
 	canvas_char(c, y, 0, STYLE_TEXT | extra, extra ? '>' : ' ');
