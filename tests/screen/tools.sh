@@ -142,10 +142,11 @@ quoted() { printf '%q' "$1"; }
 cat >"$tmp/editor" <<'END'
 #!/bin/sh
 trap 'exit 9' TERM
+trap 'printf "interrupted\n" >>"$NOTES"' INT
 printf '%s\n' "$@" >"$NOTES"
 tty -s && printf 'on a tty\n' >>"$NOTES"
 printf 'EDITOR IS HERE\n'
-read -r line
+until read -r line; do [ -t 0 ] || exit 1; done
 printf 'got %s\n' "$line" >>"$NOTES"
 END
 chmod +x "$tmp/editor"
@@ -172,9 +173,13 @@ ok "nothing in a path was run" nok test -e "$HOME/ran"
 
 tmux_keys O
 tmux_wait '^EDITOR IS HERE'
-tmux_keys C-c
-ok "Ctrl-C ends the editor, not heaptop" tmux_wait 'ended by signal 2|code 130'
-ok "and the screen is there" tmux_wait 'F1Help'
+for n in 1 2 3 4; do
+  tmux_keys C-c
+  until_true 10 sh -c "test \$(grep -c '^interrupted' '$notes') -ge $n"
+done
+is "Ctrl-C is the editor's" "$(grep -c '^interrupted' "$notes")" 4
+tmux_keys on Enter
+ok "and heaptop's screen is there as ever" tmux_wait 'F1Help'
 tmux_keys q
 ok "heaptop ends as ever" until_true 10 tmux_ended
 is "and well" "$(tmux_status)" 0
