@@ -72,7 +72,7 @@ static struct action_def defs[ACTIONS] = {
 	[ACT_COPY_STACK] = { "Y", "copy-stack", "Copy its stack", "Source and files", LISTS, NULL, 0 },
 	[ACT_PRINT] = { "P", "print", "Write a text report to a file", "Source and files", EVERYWHERE, NULL, 0 },
 
-	[ACT_SETUP] = { "F2", "setup", "Setup: theme, graph, mouse, refresh, columns; saved if you like", "Other", EVERYWHERE, NULL, 0 },
+	[ACT_SETUP] = { "F2 ,", "setup", "Setup: theme, graph, mouse, refresh, columns; saved if you like", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_SAVE] = { "S", "save", "Save a snapshot", "Other", EVERYWHERE, "Save", 10 },
 	[ACT_TYPE] = { "I", "type", "Type into the program; C-] ends it", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_PROCESSES] = { "p", "processes", "Several processes: choose which to show, or all together", "Other", EVERYWHERE, NULL, 0 },

@@ -138,9 +138,9 @@ const char *report_source_dir(struct report *r, const char *file)
 
 	for (uint32_t id = 1; r->view && id < r->view->nnodes; id++) {
 		const struct frame *frame = report_node_frame(r, id);
-		for (uint32_t i = 0; i < frame->nfuncs; i++)
-			if (in_file(&of, frame_file(frame, i)) && frame_dir(frame, i))
-				return frame_dir(frame, i);
+		for (uint32_t i = 0; frame_dir(frame) && i < frame->nfuncs; i++)
+			if (in_file(&of, frame_file(frame, i)))
+				return frame_dir(frame);
 	}
 	return NULL;
 }

@@ -24,7 +24,6 @@ struct name_func {
 	const char *linkage;	/* raw symbol; same as function if not mangled */
 	const char *file;	/* source path as in the debug info, NULL if unknown */
 	uint32_t line;		/* 0 if unknown */
-	const char *dir;	/* what a relative file is relative to, NULL if unknown */
 	bool inlined;		/* this function was inlined into the next one */
 	bool unknown;		/* no symbol covers the address */
 };
@@ -32,6 +31,7 @@ struct name_func {
 struct name {
 	uint32_t module;	/* module id, 0 unknown */
 	const char *module_name;/* "libc.so.6", "" if unknown */
+	const char *dir;	/* what relative files of its functions are relative to, NULL if unknown */
 	uint32_t nfuncs;	/* >= 1; [0] is innermost; the last is the real function */
 	const struct name_func *funcs;
 };

@@ -73,8 +73,6 @@ struct name *name_build(struct strings *strings, uint32_t module, const char *mo
 						   : copy[i].function;
 		if (funcs[i].file)
 			copy[i].file = strings_intern(strings, funcs[i].file);
-		if (funcs[i].dir)
-			copy[i].dir = strings_intern(strings, funcs[i].dir);
 	}
 	*name = (struct name){
 		.module = module,
@@ -83,6 +81,12 @@ struct name *name_build(struct strings *strings, uint32_t module, const char *mo
 		.funcs = copy,
 	};
 	return name;
+}
+
+/* One unit has them all: what is inlined into it was compiled in its folder, too. */
+static void set_dir(struct resolver *resolver, struct name *name, const char *dir)
+{
+	name->dir = dir ? strings_intern(resolver->strings, dir) : NULL;
 }
 
 static const struct module *module_of(const struct resolver *resolver, uint32_t id)
@@ -172,8 +176,8 @@ struct name *resolver_name(struct resolver *resolver, uint32_t module, uint64_t 
 		funcs[0] = name->funcs[0];
 		funcs[0].file = frames[0].file;
 		funcs[0].line = frames[0].line;
-		funcs[0].dir = frames[0].dir;
 		struct name *ret = name_build(resolver->strings, module, mod->name, funcs, 1);
+		set_dir(resolver, ret, frames[0].dir);
 		free(name);
 		return ret;
 	}
@@ -189,11 +193,11 @@ struct name *resolver_name(struct resolver *resolver, uint32_t module, uint64_t 
 			.linkage = linkage,
 			.file = frames[i].file,
 			.line = frames[i].line,
-			.dir = frames[i].dir,
 			.inlined = frames[i].inlined,
 		};
 	}
 	struct name *name = name_build(resolver->strings, module, mod->name, funcs, n);
+	set_dir(resolver, name, frames[0].dir);
 	for (size_t i = 0; i < 2 * n; i++)
 		free(owned[i]);
 	return name;
