@@ -2,7 +2,6 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +10,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli_config.h"
+#include "cli_options.h"
+#include "completion.h"
 #include "config.h"
 #include "export/export.h"
+#include "report/failif.h"
 #include "target/proclist.h"
+#include "ui/columns.h"
+#include "ui/graph.h"
 
 enum {
 	OPT_OVERHEAD = 256, OPT_IO, OPT_TUI, OPT_VALUE, OPT_VIEW, OPT_GROUP, OPT_PAUSED, OPT_KEYS, OPT_RECORD,
@@ -21,13 +26,11 @@ enum {
 	OPT_MMAP, OPT_PROBE, OPT_FAULTS,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
 	OPT_DOCTOR,
+	OPT_CONFIG, OPT_THEME, OPT_COLUMNS, OPT_GRAPH, OPT_COPY, OPT_FAIL_IF, OPT_ON_EXIT, OPT_DELAY_START, OPT_COMPLETION,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
-static const struct opt {
-	struct option o;
-	const char *arg, *help;
-} opts[] = {
+static const struct cli_option opts[] = {
 	{ { "pid", required_argument, NULL, 'p' }, "PID", "watch running processes: PID[,PID]… (or a name)" },
 	{ { "name", required_argument, NULL, OPT_NAME }, "NAME", "watch all processes of that name" },
 	{ { "no-follow", no_argument, NULL, OPT_NO_FOLLOW }, NULL, "not the children of a program" },
@@ -45,6 +48,7 @@ static const struct opt {
 	{ { "overhead", required_argument, NULL, OPT_OVERHEAD }, "PCT",
 	  "what auto may cost the program (default 1%)" },
 	{ { "duration", required_argument, NULL, 'D' }, "TIME", "stop after 30s, 5m, …" },
+	{ { "delay-start", required_argument, NULL, OPT_DELAY_START }, "TIME", "begin to collect after that" },
 	{ { "paused", no_argument, NULL, OPT_PAUSED }, NULL, "start with collection off" },
 	{ { "alloc", required_argument, NULL, OPT_ALLOC }, "FUNC(size=N)",
 	  "another allocator's function, its size in argument N" },
@@ -64,14 +68,24 @@ static const struct opt {
 	{ { "filter", required_argument, NULL, 'f' }, "REGEX", "only these sites; !REGEX: not these" },
 	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of these threads (ids and names, with commas between)" },
 	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame, time, threads, modules or output" },
+	{ { "fail-if", required_argument, NULL, OPT_FAIL_IF }, "COND",
+	  "exit with 3 if so at the end: live>50M, site~RE, …" },
+	{ { "on-exit", required_argument, NULL, OPT_ON_EXIT }, "WHAT",
+	  "a signal ends heaptop: kill or detach the program" },
 	{ { "exit-with-program", no_argument, NULL, 'x' }, NULL, "leave when the program ends" },
 	{ { "io", required_argument, NULL, OPT_IO }, "WHERE",
 	  "program's terminal: pane, inherit, null, FILE, /dev/pts/N" },
+	{ { "columns", required_argument, NULL, OPT_COLUMNS }, "LIST", "numbers beside the names; help lists" },
+	{ { "graph", required_argument, NULL, OPT_GRAPH }, "KIND", "braille, block or ascii" },
+	{ { "theme", required_argument, NULL, OPT_THEME }, "NAME", "colours: light, contrast, mono, …; help lists" },
+	{ { "copy", required_argument, NULL, OPT_COPY }, "HOW", "what y copies to: auto, terminal or file" },
+	{ { "config", required_argument, NULL, OPT_CONFIG }, "FILE", "settings, in place of the usual files" },
 	{ { "no-color", no_argument, NULL, 'C' }, NULL, "monochrome" },
 	{ { "no-unicode", no_argument, NULL, 'U' }, NULL, "ASCII only" },
 	{ { "no-mouse", no_argument, NULL, 'M' }, NULL, "leave the mouse to the terminal" },
 	{ { "doctor", no_argument, NULL, OPT_DOCTOR }, NULL,
 	  "say what works here, what doesn't, and why" },
+	{ { "completion", required_argument, NULL, OPT_COMPLETION }, "SHELL", "print completions for bash, zsh or fish" },
 	{ { "keys", no_argument, NULL, OPT_KEYS }, NULL, "list the keys" },
 	{ { "record-stacks", required_argument, NULL, OPT_RECORD }, "FILE",
 	  "keep every recorded stack, for benchmarks" },
@@ -91,7 +105,7 @@ static void usage(void)
 	       "\nWhich call sites hold memory, which allocate fastest, and the call trees behind "
 	       "them, live.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(opts); i++) {
-		const struct opt *o = &opts[i];
+		const struct cli_option *o = &opts[i];
 		char left[64];
 		char letter[8] = "    ";
 		if (o->o.val < 256)
@@ -111,16 +125,24 @@ static void version(void)
 	       "Licence: GPL-2.0-or-later. No warranty.\n");
 }
 
+/* Where the next failure's text goes to instead of the user; set within cli_take alone. */
+static char **failed;
+
 static bool fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static bool fail(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	CLEANUP_FREE char *text = xvasprintf(fmt, ap);
+	char *text = xvasprintf(fmt, ap);
 	va_end(ap);
 	text_sanitize(text);
+	if (failed) {
+		*failed = text;
+		return false;
+	}
 	fprintf(stderr, "heaptop: %s\nTry 'heaptop --help'.\n", text);
+	free(text);
 	return false;
 }
 
@@ -289,13 +311,89 @@ static bool parse_io(const char *arg, struct cli *cli)
 	return true;
 }
 
-static bool parse_named(const char *option, struct err *err)
+static bool parsed(const char *option, struct err *err)
 {
 	if (!err)
 		return true;
 	fail("%s: %s", option, err->text);
 	err_free(err);
 	return false;
+}
+
+static bool parse_columns(const char *arg, struct cli *cli)
+{
+	if (strcmp(arg, "help"))
+		return parsed("--columns", columns_parse(arg, &cli->hidden_columns));
+	for (enum column_id id = 0; id < COLUMN_IDS; id++)
+		if (columns_name(id))
+			printf("%-8s %s\n", columns_name(id), columns_help(id));
+	cli->mode = CLI_DONE;
+	return true;
+}
+
+static bool parse_theme(const char *arg, struct cli *cli)
+{
+	CLEANUP_FREE char *names = themes_names(&cli->themes);
+
+	if (!strcmp(arg, "help")) {
+		printf("%s\n", names);
+		cli->mode = CLI_DONE;
+		return true;
+	}
+	cli->theme = arg;
+	return themes_find(&cli->themes, arg) || fail("--theme: '%s' is none of %s", arg, names);
+}
+
+static bool parse_graph(const char *arg, struct cli *cli)
+{
+	int kind = graph_kind_parse(arg);
+
+	if (kind < 0)
+		return fail("--graph: '%s' is none of braille, block, ascii", arg);
+	cli->graph = kind;
+	return true;
+}
+
+static bool parse_word(const char *option, const char *arg, const char *const *words, int *ret)
+{
+	for (*ret = 0; words[*ret]; ++*ret)
+		if (!strcmp(words[*ret], arg))
+			return true;
+	return fail("%s: '%s' is neither %s%s%s nor %s", option, arg, words[0], words[2] ? ", " : "", words[2] ? words[1] : "",
+		    words[2] ? words[2] : words[1]);
+}
+
+static bool parse_copy(const char *arg, struct cli *cli)
+{
+	static const char *const words[] = { "auto", "terminal", "file", NULL };
+	int i;
+
+	if (!parse_word("--copy", arg, words, &i))
+		return false;
+	cli->copy = (enum ui_copy)i;
+	return true;
+}
+
+static bool parse_on_exit(const char *arg, struct cli *cli)
+{
+	static const char *const words[] = { "kill", "detach", NULL };
+	int i;
+
+	if (!parse_word("--on-exit", arg, words, &i))
+		return false;
+	cli->on_exit = i ? CLI_EXIT_DETACH : CLI_EXIT_KILL;
+	return true;
+}
+
+static bool parse_fail_if(const char *arg, struct cli *cli)
+{
+	struct failif *f = NULL;
+
+	if (!parsed("--fail-if", failif_parse(arg, &f)))
+		return false;
+	cli->fail_if = xreallocarray(cli->fail_if, cli->nfail_if + 1, sizeof(*cli->fail_if));
+	cli->fail_if[cli->nfail_if++] = f;
+	return true;
 }
 
 /* A suffix that says no format is told before the program runs for hours, not after. */
@@ -406,13 +504,36 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		cli->mode = CLI_DONE;
 		return true;
 	case OPT_ALLOC:
-		return parse_named("--alloc", named_add(&cli->named, NAMED_ALLOC, arg));
+		return parsed("--alloc", named_add(&cli->named, NAMED_ALLOC, arg));
 	case OPT_FREE:
-		return parse_named("--free", named_add(&cli->named, NAMED_FREE, arg));
+		return parsed("--free", named_add(&cli->named, NAMED_FREE, arg));
 	case OPT_REALLOC:
-		return parse_named("--realloc", named_add(&cli->named, NAMED_REALLOC, arg));
+		return parsed("--realloc", named_add(&cli->named, NAMED_REALLOC, arg));
 	case OPT_PRESET:
-		return parse_named("--preset", named_add_preset(&cli->named, arg, PRESET_DIR));
+		return parsed("--preset", named_add_preset(&cli->named, arg, PRESET_DIR));
+	case OPT_CONFIG:
+		cli->config = arg;	/* cli_read has seen to it */
+		return true;
+	case OPT_THEME:
+		return parse_theme(arg, cli);
+	case OPT_COLUMNS:
+		return parse_columns(arg, cli);
+	case OPT_GRAPH:
+		return parse_graph(arg, cli);
+	case OPT_COPY:
+		return parse_copy(arg, cli);
+	case OPT_FAIL_IF:
+		return parse_fail_if(arg, cli);
+	case OPT_ON_EXIT:
+		return parse_on_exit(arg, cli);
+	case OPT_DELAY_START:
+		if (!text_parse_time(arg, &cli->delay_start) || cli->delay_start <= 0)
+			return fail("--delay-start: '%s' is no time such as 30s or 5m", arg);
+		cli->paused = true;
+		return true;
+	case OPT_COMPLETION:
+		cli->mode = CLI_DONE;
+		return completion_print(arg) || fail("--completion: '%s' is none of bash, zsh, fish", arg);
 	case OPT_DOCTOR:
 		cli->doctor = true;
 		return true;
@@ -455,12 +576,48 @@ static void make_getopt(struct option *ret_long, char *ret_short)
 	memset(&ret_long[ARRAY_SIZE(opts)], 0, sizeof(*ret_long));
 }
 
-bool cli_parse(int argc, char **argv, struct cli *cli)
+const struct cli_option *cli_options(size_t *ret_n)
 {
-	struct option longs[ARRAY_SIZE(opts) + 1];
-	char shorts[2 * ARRAY_SIZE(opts) + 2];
-	int sources;
+	*ret_n = ARRAY_SIZE(opts);
+	return opts;
+}
 
+bool cli_take(struct cli *cli, const char *name, const char *arg, char **ret_why)
+{
+	*ret_why = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(opts); i++) {
+		if (strcmp(opts[i].o.name, name))
+			continue;
+		const struct cli before = *cli;
+		char *text = NULL;
+		failed = &text;
+		bool fine = parse_option(opts[i].o.val, arg, cli);
+		failed = NULL;
+		if (!fine)
+			*cli = before;	/* half a change is none */
+		/* "--delay: 'x' is no ..." */
+		const char *colon = text ? strstr(text, ": ") : NULL;
+		*ret_why = text ? xstrdup(*text == '-' && colon ? colon + 2 : text) : NULL;
+		free(text);
+		return fine;
+	}
+	*ret_why = xstrdup("there is no such option");
+	return false;
+}
+
+void cli_keep(struct cli *cli, void *text)
+{
+	VEC_GROW(cli->kept, cli->nkept, cli->kept_cap);
+	cli->kept[cli->nkept++] = text;
+}
+
+bool cli_kills_on_exit(const struct cli *cli)
+{
+	return cli->mode == CLI_RUN && cli->on_exit != CLI_EXIT_DETACH;
+}
+
+static void init(struct cli *cli)
+{
 	*cli = (struct cli){
 		.mode = CLI_PICK,
 		.auto_rate = true,
@@ -470,6 +627,28 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		.io = RELAY_PANE,
 		.follow = true,
 	};
+	themes_init(&cli->themes);
+}
+
+void cli_deinit(struct cli *cli)
+{
+	themes_deinit(&cli->themes);
+	source_paths_deinit(&cli->source_paths);
+	for (size_t i = 0; i < cli->nfail_if; i++)
+		failif_destroy(cli->fail_if[i]);
+	free(cli->fail_if);
+	for (size_t i = 0; i < cli->nkept; i++)
+		free(cli->kept[i]);
+	free(cli->kept);
+	free(cli->config_path);
+}
+
+static bool parse_arguments(int argc, char **argv, struct cli *cli)
+{
+	struct option longs[ARRAY_SIZE(opts) + 1];
+	char shorts[2 * ARRAY_SIZE(opts) + 2];
+	int sources;
+
 	bool attach = false, input = false;
 	make_getopt(longs, shorts);
 	for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
@@ -524,4 +703,73 @@ bool cli_parse(int argc, char **argv, struct cli *cli)
 		}
 	}
 	return true;
+}
+
+bool cli_parse(int argc, char **argv, struct cli *cli)
+{
+	init(cli);
+	return parse_arguments(argc, argv, cli);
+}
+
+/* The value of --config, which decides what is read before all other options; NULL: it isn't given. */
+static const char *find_config(int argc, char **argv)
+{
+	struct option longs[ARRAY_SIZE(opts) + 1];
+	char shorts[2 * ARRAY_SIZE(opts) + 2];
+	const char *ret = NULL;
+
+	make_getopt(longs, shorts);
+	opterr = 0;	/* what is wrong is said when they are parsed */
+	for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
+		if (opt == OPT_CONFIG)
+			ret = optarg;
+	opterr = 1;
+	return ret;
+}
+
+/* HEAPTOP_OPTS holds options and nothing else: a word of it mustn't become the program, nor take an argument from it. */
+static bool check_words(int n, char **words)
+{
+	struct option longs[ARRAY_SIZE(opts) + 1];
+	char shorts[2 * ARRAY_SIZE(opts) + 2];
+	bool fine = true;
+
+	make_getopt(longs, shorts);
+	optind = 0;
+	opterr = 0;
+	for (int opt; fine && (opt = getopt_long(n, words, shorts, longs, NULL)) != -1;)
+		fine = opt != '?';
+	opterr = 1;
+	if (!fine)
+		return fail("HEAPTOP_OPTS: '%s' is no option, or its argument is missing", words[optind - 1]);
+	if (optind < n || (n > 1 && !strcmp(words[n - 1], "--")))
+		return fail("HEAPTOP_OPTS: '%s' is no option", words[optind < n ? optind : n - 1]);
+	return true;
+}
+
+bool cli_read(int argc, char **argv, struct cli *cli)
+{
+	const char *more = getenv("HEAPTOP_OPTS");
+	int nwords = 0;
+
+	init(cli);
+	struct err *err = cli_config_read(cli, find_config(argc, argv));
+	if (err) {
+		fail("%s", err->text);
+		err_free(err);
+		return false;
+	}
+	if (argc < 1)
+		return fail("there is no argument at all");
+	char **words = cli_words(more ? more : "", &nwords);
+	cli_keep(cli, words);
+	char **all = xcalloc((size_t)argc + (size_t)nwords + 1, sizeof(*all));
+	cli_keep(cli, all);
+	all[0] = argv[0];
+	memcpy(all + 1, words, (size_t)nwords * sizeof(*all));
+	memcpy(all + 1 + nwords, argv + 1, (size_t)(argc - 1) * sizeof(*all));
+	if (nwords && !check_words(nwords + 1, all))
+		return false;
+	optind = 0;	/* glibc: begin anew */
+	return parse_arguments(argc + nwords, all, cli);
 }

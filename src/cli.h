@@ -12,7 +12,9 @@
 #include "probe/named.h"
 #include "report/groups.h"
 #include "report/report.h"
+#include "symbol/source.h"
 #include "target/relay.h"
+#include "ui/theme.h"
 #include "ui/ui.h"
 
 enum cli_mode {
@@ -25,9 +27,12 @@ enum cli_mode {
 
 #define EXIT_USAGE 2		/* attach, view and batch: see heaptop(1), EXIT STATUS */
 #define EXIT_FAILED 1
+#define EXIT_CONDITION 3	/* --fail-if was true */
 #define EXIT_LAUNCH_FAILED 125
 
 #define CLI_PIDS_MAX 256
+enum { CLI_EXIT_KILL = 1, CLI_EXIT_DETACH };
+
 #define CLI_SUM 0
 #define CLI_ALL (-1)
 
@@ -69,14 +74,38 @@ struct cli {
 	bool no_color, no_unicode, no_mouse;
 	const char *record;	/* --record-stacks, or NULL */
 	struct named_list named;	/* --alloc, --free, --realloc, --preset; for the process's life */
+	/* settings of the screen; --config, --theme, --columns, --graph, --copy */
+	const char *config;	/* NULL: not given */
+	char *config_path;	/* file that the setup screen saves to; owned, NULL: none */
+	struct themes themes;
+	const char *theme;	/* name, or NULL */
+	uint32_t hidden_columns;
+	int graph;		/* enum graph_kind */
+	enum ui_copy copy;
+	struct source_paths source_paths;
+	struct failif **fail_if;	/* --fail-if, owned */
+	size_t nfail_if;
+	int on_exit;		/* --on-exit: 0 by default, CLI_EXIT_… */
+	double delay_start;	/* seconds from the start until collection begins; 0: at once */
+	char **kept;		/* owned: texts that others point into */
+	size_t nkept, kept_cap;
 	bool doctor;		/* say whether it would work, and why not, instead of doing it */
 	bool quiet, verbose;
 };
 
 /*
  * Parse. On a usage error prints one line and "Try 'heaptop --help'" to stderr, and returns false:
- * exit with EXIT_USAGE.
+ * exit with EXIT_USAGE. cli_deinit() either way.
  */
 bool cli_parse(int argc, char **argv, struct cli *ret);
+/* The same behind the settings files and the options in HEAPTOP_OPTS. */
+bool cli_read(int argc, char **argv, struct cli *ret);
+void cli_deinit(struct cli *cli);
+
+/* A text that lives as long as the cli: taken over. */
+void cli_keep(struct cli *cli, void *text);
+
+/* Does it kill a launched program when it leaves by a signal (else it detaches)? */
+bool cli_kills_on_exit(const struct cli *cli);
 
 #endif

@@ -143,7 +143,7 @@ static void on_signal(struct loop *l, int sig)
 			collector_kill(l->c, SIGINT);
 		return;
 	default:
-		l->next = l->launched ? LEAVE_KILL : LEAVE;
+		l->next = cli_kills_on_exit(l->cli) ? LEAVE_KILL : LEAVE;
 	}
 }
 

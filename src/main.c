@@ -14,12 +14,14 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cli.h"
 #include "collect/collect.h"
 #include "doctor.h"
 #include "export/export.h"
 #include "headless.h"
 #include "heap/view.h"
+#include "report/failif.h"
 #include "saver.h"
 #include "screen.h"
 #include "symbol/names.h"
@@ -111,6 +113,32 @@ static void block_signals(bool screen)
 		signal(SIGPIPE, SIG_IGN);
 }
 
+/*
+ * Exit code with --fail-if: each condition that is true of the last view is told, and so is what can't be
+ * said; that is a failure of ours, so that nobody takes it for a success.
+ */
+static int judge(const struct cli *cli, struct view *view, struct names *names, const struct modules *mods, int code)
+{
+	bool met = false, unsaid = false;
+
+	if (!cli->nfail_if)
+		return code;
+	struct report *report = report_create(names, true);
+	report_set_modules(report, mods);
+	report_set_view(report, view);
+	for (size_t i = 0; i < cli->nfail_if; i++) {
+		CLEANUP_FREE char *text = NULL;
+		enum failif_verdict verdict = failif_judge(cli->fail_if[i], report, &text);
+		text_sanitize(text);
+		met |= verdict == FAILIF_TRUE;
+		unsaid |= verdict == FAILIF_UNKNOWN;
+		if (verdict != FAILIF_FINE)
+			fprintf(stderr, "heaptop: --fail-if=%s\n", text);
+	}
+	report_destroy(report);
+	return met ? EXIT_CONDITION : unsaid && !code ? cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED : code;
+}
+
 static struct export_options export_options(const struct cli *cli)
 {
 	return (struct export_options){ .value = cli->value, .filter = cli->filter };
@@ -129,6 +157,7 @@ static int view_snapshot(struct cli *cli, bool screen)
 	int code = screen ? screen_show(cli, view, names, saver)
 		: headless_show(cli, view, names, saver);
 	saver_destroy(saver);
+	code = judge(cli, view, names, NULL, code);
 	view_unref(view);
 	names_destroy(names);
 	return code;
@@ -155,7 +184,7 @@ static int watch(struct cli *cli, bool screen)
 		.mmap = cli->mmap, .uprobe = cli->uprobe, .uprobe_multi = cli->uprobe_multi,
 		.faults = cli->faults,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
-		.paused = cli->paused, .record = cli->record, .named = &cli->named, .thread = cli->thread,
+		.paused = cli->paused, .delay_start = cli->delay_start, .record = cli->record, .named = &cli->named, .thread = cli->thread,
 	};
 	struct relay *relay = NULL;
 	struct collector *c = NULL;
@@ -180,6 +209,9 @@ static int watch(struct cli *cli, bool screen)
 	struct saver *saver = saver_create(c, NULL, collector_names(c), &options);
 	code = screen ? screen_watch(cli, c, saver, relay) : headless_watch(cli, c, saver);
 	saver_destroy(saver);
+	struct view *last = collector_view(c);
+	code = judge(cli, last, collector_names(c), collector_modules(c), code);
+	view_unref(last);
 	collector_destroy(c);
 	relay_destroy(relay);
 	return code;
@@ -192,6 +224,7 @@ static bool pick(struct cli *cli, int *ret_code)
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
 		.no_mouse = cli->no_mouse, .delay = cli->delay,
 		.script = getenv("HEAPTOP_SCRIPT"),
+		.themes = &cli->themes, .theme = cli->theme,
 	};
 
 	int sig = 0;
@@ -202,33 +235,39 @@ static bool pick(struct cli *cli, int *ret_code)
 	return !*ret_code && cli->npids;
 }
 
-int main(int argc, char **argv)
+static int run(struct cli *cli)
 {
-	struct cli cli;
 	bool screen;
 	int code;
 
-	setlocale(LC_ALL, "");
-	setlocale(LC_NUMERIC, "C");
-	if (!cli_parse(argc, argv, &cli))
-		return EXIT_USAGE;
-	if (cli.mode == CLI_DONE)
-		return cli.exit_code;
-	if (cli.doctor)
-		return doctor_run(&cli);
-	log_to_stderr(cli.verbose && !wants_screen(&cli));
-	struct err *err = choose_front(&cli, &screen);
+	if (cli->mode == CLI_DONE)
+		return cli->exit_code;
+	if (cli->doctor)
+		return doctor_run(cli);
+	log_to_stderr(cli->verbose && !wants_screen(cli));
+	struct err *err = choose_front(cli, &screen);
 	if (err)
 		return fail(err, EXIT_FAILED);
 	block_signals(screen);
 	raise_file_limit();
-	if (cli.mode == CLI_PICK && !pick(&cli, &code))
+	if (cli->mode == CLI_PICK && !pick(cli, &code))
 		return code;
-	err = cli.base ? snapshot_read(cli.base, &cli.base_view, &cli.base_names) : NULL;
+	err = cli->base ? snapshot_read(cli->base, &cli->base_view, &cli->base_names) : NULL;
 	if (err)
-		return fail(err, cli.mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
-	code = cli.mode == CLI_INPUT ? view_snapshot(&cli, screen) : watch(&cli, screen);
-	view_unref(cli.base_view);
-	names_destroy(cli.base_names);
+		return fail(err, cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
+	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : watch(cli, screen);
+	view_unref(cli->base_view);
+	names_destroy(cli->base_names);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli;
+
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	int code = cli_read(argc, argv, &cli) ? run(&cli) : EXIT_USAGE;
+	cli_deinit(&cli);
 	return code;
 }

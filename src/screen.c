@@ -180,6 +180,9 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program,
 		.title = title, .script = getenv("HEAPTOP_SCRIPT"),
 		.snapshot_name = s->snapshot_name,
+		.themes = &cli->themes, .theme = cli->theme, .hidden_columns = cli->hidden_columns,
+		.graph = cli->graph, .copy = cli->copy, .source_paths = &cli->source_paths,
+		.config_path = cli->config_path,
 	};
 	/*
 	 * A terminal that goes sends SIGHUP twice, from its shell and from the kernel. The second
@@ -197,7 +200,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 static bool release(const struct cli *cli, struct collector *c, enum ui_leave leave)
 {
 	bool kill_it = leave == UI_LEAVE_KILL
-		|| (leave == UI_LEAVE_SIGNAL && cli->mode == CLI_RUN);
+		|| (leave == UI_LEAVE_SIGNAL && cli_kills_on_exit(cli));
 
 	if (kill_it) {
 		collector_kill(c, SIGKILL);

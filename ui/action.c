@@ -11,7 +11,8 @@
 #define TREES (ON(UI_TREE) | ON(UI_FLAME))
 #define LISTS (ROWS | TREES)
 
-static const struct action_def defs[ACTIONS] = {
+/* Not constant for action_bind alone. */
+static struct action_def defs[ACTIONS] = {
 	[ACT_SITES] = { "1", "sites", "Sites: who holds the memory, a flat list", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_TREE] = { "2", "tree", "Tree: the calls that lead there", "Screens", EVERYWHERE, NULL, 0 },
 	[ACT_FLAME] = { "3", "flame", "Flame: the same as widths", "Screens", EVERYWHERE, NULL, 0 },
@@ -77,6 +78,13 @@ static const struct action_def defs[ACTIONS] = {
 	[ACT_SLOWER] = { "[", "slower", "Refresh less often (up to 10 s)", "Time", EVERYWHERE, NULL, 0 },
 	[ACT_FASTER] = { "]", "faster", "Refresh more often (down to 0.1 s)", "Time", EVERYWHERE, NULL, 0 },
 
+	[ACT_SOURCE] = { "a", "source", "Source: the file of the selected function, what each line holds beside it", "Source and files", LISTS, NULL, 0 },
+	[ACT_EDITOR] = { "O", "editor", "The same file and line in $VISUAL or $EDITOR", "Source and files", LISTS, NULL, 0 },
+	[ACT_COPY] = { "y", "copy", "Copy the selected function's name and place", "Source and files", LISTS, NULL, 0 },
+	[ACT_COPY_STACK] = { "Y", "copy-stack", "Copy its stack", "Source and files", LISTS, NULL, 0 },
+	[ACT_PRINT] = { "P", "print", "Write a text report to a file", "Source and files", EVERYWHERE, NULL, 0 },
+
+	[ACT_SETUP] = { "F2 ,", "setup", "Setup: theme, graph, mouse, refresh, columns; saved if you like", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_SAVE] = { "S", "save", "Save a snapshot", "Other", EVERYWHERE, "Save", 10 },
 	[ACT_TYPE] = { "I", "type", "Type into the program; C-] ends it", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_PROCESSES] = { "p", "processes", "Several processes: choose which to show, or all together", "Other", EVERYWHERE, NULL, 0 },
@@ -132,6 +140,38 @@ enum action action_parse(const char *name)
 		if (defs[a].name && !strcmp(defs[a].name, name))
 			return a;
 	return ACT_NONE;
+}
+
+/* Leave out the keys that are `key`; `first` (or NULL) comes before all. */
+static void set_keys(enum action a, uint32_t key, const char *first)
+{
+	static char bound[ACTIONS][80];
+	char keys[sizeof(bound[0])] = "", name[16];
+
+	if (first)
+		snprintf(keys, sizeof(keys), "%s", first);
+	for (const char *k = defs[a].keys; (k = next_key(k, name)); ) {
+		size_t n = strlen(keys);
+		if (key_parse(name) != key && n + strlen(name) + 2 < sizeof(keys))
+			snprintf(keys + n, sizeof(keys) - n, "%s%s", n ? " " : "", name);
+	}
+	strcpy(bound[a], keys);
+	defs[a].keys = bound[a];
+}
+
+bool action_bind(const char *key, const char *action)
+{
+	enum action to = action_parse(action);
+	uint32_t code = key_parse(key);
+
+	if (code == UKEY_NONE || strlen(key) > 15 || (to == ACT_NONE && strcmp(action, "none")))
+		return false;
+	for (enum action a = ACT_NONE + 1; a < ACTIONS; a++)
+		if (a != to && (to == ACT_NONE || defs[a].screens & defs[to].screens))
+			set_keys(a, code, NULL);
+	if (to != ACT_NONE)
+		set_keys(to, code, key);
+	return true;
 }
 
 const char *action_first_key(enum action a, char *buf)

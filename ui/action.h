@@ -6,6 +6,7 @@
 #ifndef HEAPTOP_UI_ACTION_H
 #define HEAPTOP_UI_ACTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ enum action {
 	/* time */
 	ACT_FREEZE, ACT_PAUSE, ACT_SLOWER, ACT_FASTER,
 	/* the rest */
+	ACT_SOURCE, ACT_EDITOR, ACT_COPY, ACT_COPY_STACK, ACT_PRINT, ACT_SETUP,
 	ACT_SAVE, ACT_TYPE, ACT_PROCESSES, ACT_HELP, ACT_LOG, ACT_MEMORY, ACT_COMMAND, ACT_GRAPH, ACT_MOUSE, ACT_REDRAW,
 	ACT_SUSPEND, ACT_QUIT,
 	ACTIONS
@@ -53,6 +55,11 @@ const struct action_def *action_def(enum action a);
 enum action action_of_key(uint32_t key, enum ui_view screen);
 /* By its name; ACT_NONE if there is none. */
 enum action action_parse(const char *name);
+/*
+ * The user's own key for an action, or that it does nothing ("none"): from then on it does nothing else. For settings,
+ * before a screen opens; the table has it from there on. False: no such key, or no such action.
+ */
+bool action_bind(const char *key, const char *action);
 /* "F1", the first of its keys. buf >= 16 bytes. */
 const char *action_first_key(enum action a, char *buf);
 

@@ -294,6 +294,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	int heading = r.rows > 1, rows = r.rows - heading;
 
 	t->rect = r;
+	t->columns.hidden = ui->hidden_columns;
 	columns_layout(&t->columns, r.cols, ui->value, COLUMNS_TREE, ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&t->list, t->n, rows);

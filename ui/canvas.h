@@ -83,6 +83,7 @@ struct cell {
 struct canvas {
 	int rows, cols;		/* both >= 1 */
 	bool unicode;		/* off: only ASCII reaches the cells */
+	uint8_t graph;		/* enum graph_kind: how graphs are drawn (graph_kind_for) */
 	struct cell *cells;	/* rows * cols */
 	int clip_y0, clip_x0, clip_y1, clip_x1;	/* half open, always inside the canvas */
 };

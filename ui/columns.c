@@ -3,7 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "ui/format.h"
 #include "ui/graph.h"
@@ -51,6 +54,66 @@ static const char *value_title(enum report_value v)
 	return v < REPORT_VALUES ? titles[v] : "";
 }
 
+static const struct { const char *name, *help; } choices[COLUMN_IDS] = {
+	[COLUMN_SELF] = { "self", "Tree: of the function itself" },
+	[COLUMN_ERROR] = { "error", "how sure an estimate is" },
+	[COLUMN_PERCENT] = { "percent", "share of all" },
+	[COLUMN_DELTA] = { "delta", "since the mark" },
+	[COLUMN_RATE] = { "rate", "bytes allocated a second" },
+	[COLUMN_BLOCKS] = { "blocks", "live blocks" },
+	[COLUMN_AVERAGE] = { "average", "bytes of a live block" },
+	[COLUMN_PEAK] = { "peak", "held at the program's peak" },
+	[COLUMN_ALLOCS] = { "allocs", "allocations so far" },
+	[COLUMN_TEMP] = { "temp", "share freed within 10 ms" },
+	[COLUMN_TREND] = { "trend", "live bytes over the last seconds" },
+};
+
+const char *columns_name(enum column_id id)
+{
+	return id < COLUMN_IDS ? choices[id].name : NULL;
+}
+
+const char *columns_help(enum column_id id)
+{
+	return id < COLUMN_IDS ? choices[id].help : NULL;
+}
+
+char *columns_list(uint32_t hidden)
+{
+	char *list = xstrdup("");
+
+	for (enum column_id id = 0; id < COLUMN_IDS; id++) {
+		if (!choices[id].name || hidden >> id & 1)
+			continue;
+		char *longer = xasprintf("%s%s%s", list, *list ? "," : "", choices[id].name);
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+struct err *columns_parse(const char *list, uint32_t *ret_hidden)
+{
+	CLEANUP_FREE char *copy = xstrdup(list);
+	uint32_t hidden = 0;
+	char *save = NULL;
+
+	for (enum column_id id = 0; id < COLUMN_IDS; id++)
+		hidden |= choices[id].name ? 1u << id : 0;
+	for (char *name = strtok_r(copy, ", ", &save); name; name = strtok_r(NULL, ", ", &save)) {
+		enum column_id id = 0;
+		while (id < COLUMN_IDS && !(choices[id].name && !strcmp(choices[id].name, name)))
+			id++;
+		if (id == COLUMN_IDS) {
+			CLEANUP_FREE char *all = columns_list(0);
+			return err_new(ERR_BAD_INPUT, "no column is called '%.40s'; there are %s", name, all);
+		}
+		hidden &= ~(1u << id);
+	}
+	*ret_hidden = hidden;
+	return NULL;
+}
+
 int columns_value(enum column_id id)
 {
 	return id < COLUMN_IDS ? defs[id].value : -1;
@@ -90,6 +153,8 @@ void columns_layout(struct columns *l, int cols, enum report_value value, enum c
 		if (wishes[i].sets && !(wishes[i].sets >> set & 1))
 			continue;
 		if ((id == COLUMN_RES && !res) || (id == COLUMN_ERROR && !sampled) || (id == COLUMN_DELTA && !base))
+			continue;
+		if (l->hidden >> id & 1)
 			continue;
 		if (defs[id].value == (int)value && id != COLUMN_TEMP)
 			continue;	/* it is the first column already */
@@ -241,7 +306,7 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 			uint64_t max = 0;
 			if (row->ntrend < 2)
 				continue;	/* one point is no trend */
-			enum graph_kind kind = c->unicode ? GRAPH_BRAILLE : GRAPH_ASCII;
+			enum graph_kind kind = graph_kind_for(c);
 			for (size_t k = 0; k < row->ntrend; k++)
 				if (row->trend[k] > max)
 					max = row->trend[k];

@@ -32,6 +32,7 @@ struct columns {
 	} list[COLUMN_IDS];
 	size_t n;
 	int name_x;		/* where the names begin */
+	uint32_t hidden;	/* 1 << id: not wanted; set before columns_layout */
 };
 
 /* What one row's numbers come from. */
@@ -53,6 +54,14 @@ void columns_heading(const struct columns *l, struct canvas *c, int y, int x, in
 /* `whole`: what percents are of. */
 void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style_t style,
 		  enum report_value value, const struct column_row *row, double whole);
+/* Which a list of names wants ("percent,blocks"): the others' bits go to *ret_hidden. ERR_BAD_INPUT lists the names. */
+struct err;
+struct err *columns_parse(const char *list, uint32_t *ret_hidden);
+/* The list for columns_parse; the caller frees. */
+char *columns_list(uint32_t hidden);
+/* Name in settings, and one line on what it is; NULL: the column is always there. */
+const char *columns_name(enum column_id id);
+const char *columns_help(enum column_id id);
 /* The report value a column sorts by; -1: none. */
 int columns_value(enum column_id id);
 /* Column at screen column x - left edge, -1: none. */

@@ -7,7 +7,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/lines.h"
 #include "symbol/source.h"
+#include "ui/excerpts.h"
 #include "ui/detail_blocks.h"
 #include "ui/format.h"
 #include "ui/keymap.h"
@@ -23,7 +25,7 @@ struct detail {
 	int scroll, height;		/* rows; height: of the content drawn last */
 	int rows;			/* that were there for it */
 	struct rect rect;
-	struct sources *sources;
+	struct excerpts *excerpts;
 	bool waits;			/* for a source file */
 	/* what is shown: */
 	uint64_t key;			/* 0: nothing yet */
@@ -36,7 +38,7 @@ struct detail *detail_create(void)
 {
 	struct detail *d = xcalloc(1, sizeof(*d));
 
-	d->sources = sources_create();
+	d->excerpts = excerpts_create();
 	return d;
 }
 
@@ -44,7 +46,7 @@ void detail_destroy(struct detail *d)
 {
 	if (!d)
 		return;
-	sources_destroy(d->sources);
+	excerpts_destroy(d->excerpts);
 	free(d);
 }
 
@@ -304,7 +306,9 @@ static void find_source(struct ui *ui, struct detail_facts *f)
 	}
 	bool asked = f->file && *f->file && f->line;
 	if (asked)
-		f->source = sources_get(d->sources, f->file);
+		f->source = excerpts_get(d->excerpts, ui->worker, ui->options.source_paths, f->file,
+					 /* which looks through all frames: once a file */
+					 excerpts_has(d->excerpts, f->file) ? NULL : report_source_dir(ui->report, f->file));
 	d->waits = asked && !f->source;
 }
 
@@ -312,7 +316,7 @@ bool detail_poll(struct ui *ui)
 {
 	struct detail *d = ui->detail;
 
-	if (!d->waits || sources_pending(d->sources))
+	if (!d->waits || excerpts_pending(d->excerpts))
 		return false;
 	d->waits = false;
 	return true;
@@ -371,7 +375,7 @@ static int draw_two(struct ui *ui, const struct detail_facts *f, struct rect r, 
 	int left = r.cols * 58 / 120, x = r.x + left + 2, cols = r.cols - left - 2, top = y;
 	bool whole = is_whole(ui);
 	unsigned around = whole ? 6 : 2;
-	bool lines = f->source && !f->source->why && f->line && f->line <= f->source->n;
+	bool lines = f->source && !f->source->error && f->line && f->line <= f->source->n;
 	int source = lines ? (int)(2 * around + 1) + 1 : 1;
 	int frames = r.rows - 3 - source - 1;
 

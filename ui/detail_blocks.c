@@ -406,15 +406,15 @@ static void draw_line(struct ui *ui, const struct detail_facts *f, uint32_t line
 int detail_source(struct ui *ui, const struct detail_facts *f, int y, int x, int cols, unsigned around)
 {
 	char what[300] = "no debug info says where";
-	const struct source *s = f->source;
+	const struct source_text *s = f->source;
 
 	if (f->file && *f->file && f->line)
-		snprintf(what, sizeof(what), "%.200s:%u%s%.60s", f->file, f->line, s && s->why ? ": " : "",
-			 s && s->why ? s->why : "");
+		snprintf(what, sizeof(what), "%.200s:%u%s%.60s", f->file, f->line, s && s->error ? ": " : "",
+			 s && s->error ? s->error : "");
 	else if (f->file && *f->file)
 		snprintf(what, sizeof(what), "%.250s", f->file);
 	heading(ui, y, x, cols, "SOURCE", what);
-	if (!s || s->why || !f->line)
+	if (!s || s->error || !f->line)
 		return 1;
 	if (f->line > s->n) {
 		canvas_put_max(ui->canvas, y + 1, x + 2, cols - 2, STYLE_DIM, "the file has fewer lines: not the one it was built from");

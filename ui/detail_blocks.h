@@ -12,7 +12,7 @@
 #include "report/parts.h"
 #include "ui/screen.h"
 
-struct source;
+struct source_text;
 
 /* Live bytes of the selection over time, one about each second, oldest first. */
 #define DETAIL_HISTORY 240u
@@ -30,7 +30,7 @@ struct detail_facts {
 	size_t nframes, site;
 	const char *file;		/* of the source, NULL: unknown */
 	uint32_t line;
-	const struct source *source;	/* NULL: not read yet */
+	const struct source_text *source;	/* NULL: not read yet */
 };
 
 int detail_verdict(struct ui *ui, const struct detail_facts *f, int y, int x, int cols);

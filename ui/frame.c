@@ -11,7 +11,7 @@
 static void draw_graph(struct ui *ui, struct rect r)
 {
 	struct canvas *c = ui->canvas;
-	enum graph_kind kind = c->unicode ? GRAPH_BRAILLE : GRAPH_ASCII;
+	enum graph_kind kind = graph_kind_for(c);
 	const int label = 7;
 	int width = r.cols > 30 ? r.cols - label : r.cols;
 	size_t most = (size_t)width * graph_per_cell(kind), n = ui->view->npoints;

@@ -1,6 +1,30 @@
 /* See graph.h. */
 #include "ui/graph.h"
 
+#include <string.h>
+
+#include "base/mem.h"
+
+static const char *const names[] = { [GRAPH_BRAILLE] = "braille", [GRAPH_BLOCK] = "block", [GRAPH_ASCII] = "ascii" };
+
+enum graph_kind graph_kind_for(const struct canvas *c)
+{
+	return !c->unicode ? GRAPH_ASCII : (enum graph_kind)c->graph;
+}
+
+int graph_kind_parse(const char *name)
+{
+	for (int i = 0; i < (int)ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
+const char *graph_kind_name(enum graph_kind kind)
+{
+	return names[kind];
+}
+
 int graph_per_cell(enum graph_kind kind)
 {
 	return kind == GRAPH_BRAILLE ? 2 : 1;

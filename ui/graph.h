@@ -13,6 +13,12 @@
 
 enum graph_kind { GRAPH_BRAILLE, GRAPH_BLOCK, GRAPH_ASCII };
 
+/* The kind for a canvas: the one asked for (canvas->graph), as far as its characters go. */
+enum graph_kind graph_kind_for(const struct canvas *c);
+/* By name, as in settings; -1: there is none. */
+int graph_kind_parse(const char *name);
+const char *graph_kind_name(enum graph_kind kind);
+
 /* Values a column of cells shows. */
 int graph_per_cell(enum graph_kind kind);
 

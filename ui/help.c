@@ -56,6 +56,7 @@ void help_open(struct ui *ui)
 		"  ≈   an estimate from samples; ±6% is one standard error of it",
 		"  dim rows rest on fewer than 10 samples: don't rely on them",
 		"  ›3› three calls between that only lead on; ↻4 the same function four deep",
+		"  █▌▏ in the source: a line with half, a tenth, a hundredth of the heaviest line's",
 		"  ┊   calls too narrow for a column each; select it to see how many",
 		"",
 		"  B/s is what a site allocates a second, freed or not. TEMP% is the share of its",

@@ -12,6 +12,7 @@
 #include "ui/modal.h"
 #include "ui/output.h"
 #include "ui/processes.h"
+#include "ui/tools.h"
 
 bool ui_set_filter(struct ui *ui, const char *pattern)
 {
@@ -346,7 +347,7 @@ static bool act_generally(struct ui *ui, enum action a)
 		}
 		return true;
 	default:
-		return false;
+		return tools_action(ui, a);
 	}
 }
 

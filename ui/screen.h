@@ -124,6 +124,8 @@ struct ui {
 	bool touched;			/* the user has moved on this screen: the next one goes there */
 	int hscroll;			/* columns the names are scrolled */
 	int graph_rows;			/* -1: as fits */
+	uint32_t hidden_columns;	/* columns.h */
+	const struct theme *theme;	/* NULL: as it is without */
 	struct view *marks[UI_MARKS];	/* our references, oldest first */
 	size_t nmarks;
 	int base;			/* compared with: index of a mark, UI_BASE_… */
@@ -151,6 +153,11 @@ struct ui {
 	double now;
 	double moved;			/* last key that moves: rows rest for a while */
 	bool resort;			/* sort now all the same */
+
+	struct worker *worker;		/* for files */
+	char *edit_path;		/* NULL: none; an editor is wanted on it */
+	uint32_t edit_line;
+	char *send;			/* NULL: none; bytes for the terminal as they are */
 
 	/* for the loop */
 	bool dirty;			/* draw */
@@ -195,6 +202,11 @@ const char *ui_basename(const char *path);
 void carry_to(struct ui *ui, enum ui_view v);
 /* The cell of a tree that stands for a selection; NULL: none does. */
 const struct report_cell *carry_cell(struct ui *ui, const struct selection *sel, struct report_tree *tree);
+/* ---- tools.c ---- */
+/* What is under the cursor; false: nothing. */
+bool ui_selected(struct ui *ui, struct selection *ret);
+/* Ask for an editor on a file as the debug information names it; line 0: at its beginning. */
+void ui_edit(struct ui *ui, const char *file, uint32_t line);
 
 /* ---- find.c ---- */
 /* Set or clear (NULL, "") the search; a bad pattern is said in the status line, and the old one stays. */

@@ -10,11 +10,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/judge.h"
+#include "base/worker.h"
 #include "symbol/names.h"
 #include "ui/choice.h"
 #include "ui/detail.h"
 #include "ui/modal.h"
 #include "ui/output.h"
+#include "ui/tools.h"
 
 #define MAIN_TRIES 20
 #define MAIN_STACKS 32
@@ -210,7 +212,8 @@ bool ui_poll(struct ui *ui)
 		ui_changed(ui);
 		refresh_modal(ui);
 	}
-	if (detail_poll(ui))
+	bool files = tools_poll(ui);
+	if (detail_poll(ui) || files)
 		ui->dirty = true;
 	if (s->status) {
 		char *news = s->status(s->ctx);
@@ -236,6 +239,8 @@ double ui_timeout(const struct ui *ui)
 	/* names come in without a descriptor to wait on */
 	if ((ui->view && ui->names && names_pending(ui->names)) || detail_waits(ui))
 		t = 0.1;
+	if (worker_busy(ui->worker))
+		t = 0.02;
 	if (ui->message && (t < 0 || ui->message_until - ui->now < t))
 		t = ui->message_until > ui->now ? ui->message_until - ui->now : 0;
 	return t;
@@ -277,6 +282,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 			ui->state[v] = view_ops_of(v)->create(ui);
 	}
 	ui->group = options->group;
+	tools_init(ui);
 	marks_init(ui);
 	if (options->filter && *options->filter)
 		ui_set_filter(ui, options->filter);
@@ -288,6 +294,7 @@ void ui_destroy(struct ui *ui)
 	if (!ui)
 		return;
 	ui_set_modal(ui, NULL);
+	tools_deinit(ui);
 	for (int v = 0; v < UI_VIEWS; v++)
 		if (view_ops_of(v)->destroy)
 			view_ops_of(v)->destroy(ui->state[v]);

@@ -228,6 +228,7 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 	int rows = r.rows - heading;
 
 	st->rect = r;
+	st->columns.hidden = ui->hidden_columns;
 	columns_layout(&st->columns, r.cols, st->value, st->kind->columns, ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&st->list, st->n, rows);

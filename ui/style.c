@@ -1,5 +1,5 @@
 /*
- * The theme. Colours are chosen so that text stays readable on dark and on light grounds: no
+ * The looks without a theme, and what a theme changes in them. Colours are chosen so that text stays readable on dark and on light grounds: no
  * background is painted under plain text, and where one is (flame, tabs) the text's colour is
  * given too. Nothing is said by colour alone. With 8 colours hues are told apart by foreground;
  * without colours bold is the user's own code, reverse the cursor, underline a match.
@@ -10,8 +10,9 @@
 
 #include "base/mem.h"
 #include "report/system.h"
+#include "ui/theme.h"
 
-enum { B = 1, D = 2, U = 4, R = 8 };
+enum { B = THEME_BOLD, D = THEME_DIM, U = THEME_UNDERLINE, R = THEME_REVERSE };
 
 struct look_def {
 	char letter;
@@ -93,29 +94,118 @@ static bool is_flame(unsigned id)
 	return id >= STYLE_FLAME_MAIN && id <= STYLE_FLAME_UNKNOWN;
 }
 
-struct style_look style_look(style_t style, enum style_depth depth)
+/* ---- colours ---- */
+
+uint32_t style_rgb(int c)
 {
+	static const uint32_t ansi[16] = {
+		0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
+		0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff,
+	};
+	uint32_t r, g, b;
+
+	/* 16 ANSI, a 6x6x6 cube with steps 0 95 135 175 215 255, 24 greys */
+	if (c < 0 || c > 255)
+		return 0;
+	if (c < 16)
+		return ansi[c];
+	if (c < 232) {
+		int i = c - 16;
+		r = i / 36, g = i / 6 % 6, b = i % 6;
+		r = r ? r * 40 + 55 : 0, g = g ? g * 40 + 55 : 0, b = b ? b * 40 + 55 : 0;
+	} else {
+		r = g = b = (c - 232) * 10 + 8;
+	}
+	return r << 16 | g << 8 | b;
+}
+
+int style_nearest(int color, enum style_depth depth)
+{
+	int n = depth == STYLE_DEPTH_8 ? 8 : 16, best = 0;
+	int64_t least = INT64_MAX;
+
+	if (color < n || depth == STYLE_DEPTH_256)
+		return color;
+	for (int i = 0; i < n; i++) {
+		int64_t far = 0;
+		for (int shift = 0; shift < 24; shift += 8) {
+			int64_t d = (int64_t)(style_rgb(color) >> shift & 255) - (int64_t)(style_rgb(i) >> shift & 255);
+			far += d * d;
+		}
+		if (far < least) {
+			least = far;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* ---- looks ---- */
+
+static struct style_look look_of(int fg, int bg, unsigned attr)
+{
+	return (struct style_look){
+		.fg = (int16_t)fg, .bg = (int16_t)bg,
+		.bold = attr & B, .dim = attr & D, .underline = attr & U, .reverse = attr & R,
+	};
+}
+
+static struct style_look look_built_in(const struct look_def *def, enum style_depth depth)
+{
+	switch (depth) {
+	case STYLE_DEPTH_256:
+		return look_of(def->fg256, def->bg256, def->attr256);
+	case STYLE_DEPTH_16:
+		/* there is a grey, and grounds are as with 8: what is written on them was chosen for those */
+		return look_of(def->bg8 >= 0 ? def->fg8 : style_nearest(def->fg256, depth), def->bg8, def->attr256);
+	case STYLE_DEPTH_8:
+		return look_of(def->fg8, def->bg8, def->attr8);
+	case STYLE_DEPTH_MONO:
+		break;
+	}
+	return look_of(-1, -1, def->mono);
+}
+
+/* What a theme says; without colours a ground is shown in reverse, or it would be lost. */
+static struct style_look look_themed(const struct theme_look *look, enum style_depth depth, bool ground)
+{
+	if (depth == STYLE_DEPTH_MONO)
+		return look_of(-1, -1, (look->attr & ~(unsigned)D) | (ground && look->bg >= 0 ? R : 0));
+	return look_of(style_nearest(look->fg, depth), style_nearest(look->bg, depth), look->attr);
+}
+
+/* FADED, MATCH: a look that takes the place of the element's. */
+static bool look_over(const struct theme *theme, unsigned id, enum style_depth depth, struct style_look *look)
+{
+	if (!theme || !theme->looks[id].set || depth == STYLE_DEPTH_MONO)
+		return false;
+	bool underline = look->underline;
+	*look = look_themed(&theme->looks[id], depth, false);
+	look->underline |= underline;
+	return true;
+}
+
+struct style_look style_look_in(const struct theme *theme, style_t style, enum style_depth depth)
+{
+	if (theme && theme->mono)
+		depth = STYLE_DEPTH_MONO;
 	if (style & STYLE_ANSI)
 		return look_ansi(style, depth);
 
 	unsigned id = style & STYLE_ID_MASK;
 	if (id >= STYLE_IDS)
 		id = STYLE_TEXT;
-	const struct look_def *def = &looks[id];
-	unsigned attr = depth == STYLE_DEPTH_256 ? def->attr256 :
-		depth == STYLE_DEPTH_8 ? def->attr8 : def->mono;
-	struct style_look look = {
-		.fg = depth == STYLE_DEPTH_256 ? def->fg256 : depth == STYLE_DEPTH_8 ? def->fg8 : -1,
-		.bg = depth == STYLE_DEPTH_256 ? def->bg256 : depth == STYLE_DEPTH_8 ? def->bg8 : -1,
-		.bold = attr & B, .dim = attr & D, .underline = attr & U, .reverse = attr & R,
-	};
+	struct style_look look = theme && theme->looks[id].set ? look_themed(&theme->looks[id], depth, !is_flame(id)) :
+		look_built_in(&looks[id], depth);
+	bool many = depth == STYLE_DEPTH_256;
 
-	if (style & STYLE_FADED && !(style & STYLE_SELECTED)) {
+	if (style & STYLE_FADED && !(style & STYLE_SELECTED) &&
+	    !look_over(theme, is_flame(id) ? THEME_FADED_FLAME : THEME_FADED, depth, &look)) {
 		look.bold = false;
-		if (depth == STYLE_DEPTH_256) {
+		if (many) {
 			look.fg = 244;
 			look.bg = is_flame(id) ? 235 : -1;
-		} else if (depth == STYLE_DEPTH_8) {
+		} else if (depth != STYLE_DEPTH_MONO) {
 			look.dim = true;
 			if (is_flame(id))
 				look.fg = look.bg = -1;
@@ -126,15 +216,13 @@ struct style_look style_look(style_t style, enum style_depth depth)
 	if (style & STYLE_UNDERLINED)
 		look.underline = true;
 	if (style & STYLE_MATCH) {
+		if (!look_over(theme, is_flame(id) ? THEME_MATCH_FLAME : THEME_MATCH, depth, &look) &&
+		    depth != STYLE_DEPTH_MONO) {
+			look.fg = is_flame(id) ? many ? 16 : 0 : many ? 178 : 3;
+			look.bg = is_flame(id) ? many ? 220 : 3 : -1;
+		}
 		look.underline = true;
 		look.bold = true;
-		if (depth == STYLE_DEPTH_256) {
-			look.fg = is_flame(id) ? 16 : 178;
-			look.bg = is_flame(id) ? 220 : -1;
-		} else if (depth == STYLE_DEPTH_8) {
-			look.fg = is_flame(id) ? 0 : 3;
-			look.bg = is_flame(id) ? 3 : -1;
-		}
 	}
 	if (style & STYLE_SELECTED) {
 		/* one look for the cursor whatever lies under it: never ambiguous */
@@ -144,6 +232,11 @@ struct style_look style_look(style_t style, enum style_depth depth)
 		look.bold = look.bold || is_flame(id);
 	}
 	return look;
+}
+
+struct style_look style_look(style_t style, enum style_depth depth)
+{
+	return style_look_in(NULL, style, depth);
 }
 
 char style_letter(style_t style)

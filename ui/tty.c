@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "ui/restore.h"
 #include "ui/style.h"
+#include "ui/theme.h"
 #include "ui/ui.h"
 
 struct tty {
@@ -33,8 +34,9 @@ struct tty {
 	SCREEN *screen;
 	struct termios shell;
 	enum style_depth depth;
+	const struct theme *theme;	/* borrowed, NULL: none */
 	bool unicode, rgb, default_colors;
-	bool mouse;
+	bool mouse, mouse_before;
 	struct cell *shown;	/* what the terminal has, rows * cols */
 	int rows, cols;
 };
@@ -171,7 +173,7 @@ static void start_colors(struct tty *t, bool no_color)
 	if (no_color || (env && *env) || !has_colors() || start_color() != OK)
 		return;
 	t->default_colors = use_default_colors() == OK;
-	t->depth = COLORS >= 256 ? STYLE_DEPTH_256 : COLORS >= 8 ? STYLE_DEPTH_8 : STYLE_DEPTH_MONO;
+	t->depth = COLORS >= 256 ? STYLE_DEPTH_256 : COLORS >= 16 ? STYLE_DEPTH_16 : COLORS >= 8 ? STYLE_DEPTH_8 : STYLE_DEPTH_MONO;
 	/* direct colour: numbers are RGB values there, not places in a palette */
 	t->rgb = COLORS > 256;
 }
@@ -234,6 +236,7 @@ struct err *tty_open(const struct ui_options *options, struct tty **ret)
 	curs_set(0);
 	define_keys();
 	start_colors(t, options->no_color);
+	t->theme = options->themes ? themes_find(options->themes, options->theme ? options->theme : "default") : NULL;
 	mouseinterval(0);
 	tty_mouse(t, !options->no_mouse);
 	read_size(t);
@@ -296,21 +299,42 @@ void tty_mouse(struct tty *t, bool on)
 		  NULL);
 }
 
+void tty_theme(struct tty *t, const struct theme *theme)
+{
+	t->theme = theme;
+}
+
 void tty_resized(struct tty *t)
 {
 	read_size(t);
 	clearok(curscr, TRUE);
 }
 
-void tty_suspend(struct tty *t)
+void tty_leave(struct tty *t)
 {
-	bool mouse = t->mouse;
-
+	t->mouse_before = t->mouse;
 	tty_mouse(t, false);
 	endwin();
-	restore_stop();
+}
+
+void tty_return(struct tty *t)
+{
 	tty_continued(t);
-	tty_mouse(t, mouse);
+	tty_mouse(t, t->mouse_before);
+}
+
+void tty_suspend(struct tty *t)
+{
+	tty_leave(t);
+	restore_stop();
+	tty_return(t);
+}
+
+void tty_send(struct tty *t, const char *bytes)
+{
+	/* what ncurses has put into the stream comes before it */
+	fputs(bytes, t->out);
+	fflush(t->out);
 }
 
 void tty_continued(struct tty *t)
@@ -399,39 +423,16 @@ bool tty_key(struct tty *t, struct key_event *ret)
 
 /* ---- drawing ---- */
 
-static const uint8_t ansi_rgb[16][3] = {
-	{ 0, 0, 0 }, { 205, 0, 0 }, { 0, 205, 0 }, { 205, 205, 0 }, { 0, 0, 238 }, { 205, 0, 205 },
-	{ 0, 205, 205 }, { 229, 229, 229 }, { 127, 127, 127 }, { 255, 0, 0 }, { 0, 255, 0 },
-	{ 255, 255, 0 }, { 92, 92, 255 }, { 255, 0, 255 }, { 0, 255, 255 }, { 255, 255, 255 },
-};
-
-/* xterm's 256-colour palette: 16 ANSI, a 6x6x6 cube with steps 0 95 135 175 215 255, 24 greys. */
-static int palette_rgb(int c)
-{
-	int r, g, b;
-
-	if (c < 16) {
-		r = ansi_rgb[c][0], g = ansi_rgb[c][1], b = ansi_rgb[c][2];
-	} else if (c < 232) {
-		int i = c - 16;
-		r = i / 36, g = i / 6 % 6, b = i % 6;
-		r = r ? r * 40 + 55 : 0, g = g ? g * 40 + 55 : 0, b = b ? b * 40 + 55 : 0;
-	} else {
-		r = g = b = (c - 232) * 10 + 8;
-	}
-	return r << 16 | g << 8 | b;
-}
-
 static int color_of(const struct tty *t, int c, int fallback)
 {
 	if (c < 0)
-		return t->default_colors ? -1 : t->rgb ? palette_rgb(fallback) : fallback;
-	return t->rgb ? palette_rgb(c) : c;
+		return t->default_colors ? -1 : t->rgb ? (int)style_rgb(fallback) : fallback;
+	return t->rgb ? (int)style_rgb(c) : c;
 }
 
 static void attributes(const struct tty *t, style_t style, attr_t *ret_attr, int *ret_pair)
 {
-	struct style_look look = style_look(style, t->depth);
+	struct style_look look = style_look_in(t->theme, style, t->depth);
 
 	*ret_attr = (look.bold ? A_BOLD : 0) | (look.dim ? A_DIM : 0) | (look.underline ? A_UNDERLINE : 0) |
 		(look.reverse ? A_REVERSE : 0);

@@ -38,8 +38,16 @@ bool tty_key(struct tty *t, struct key_event *ret);
 /* Show the canvas; clear: send everything again. */
 void tty_draw(struct tty *t, const struct canvas *c, bool clear);
 void tty_mouse(struct tty *t, bool on);
+/* Borrowed; of what is on the screen already nothing changes: draw with clear. */
+struct theme;
+void tty_theme(struct tty *t, const struct theme *theme);
 /* SIGWINCH came: look at the size again. */
 void tty_resized(struct tty *t);
+/* Give the terminal back to a program that runs on it for a while, and take it again. */
+void tty_leave(struct tty *t);
+void tty_return(struct tty *t);
+/* Bytes that put nothing on the screen, as they are. */
+void tty_send(struct tty *t, const char *bytes);
 /* Ctrl-Z: give the terminal back, stop, take it again. */
 void tty_suspend(struct tty *t);
 /* SIGCONT came without that. */

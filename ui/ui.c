@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "symbol/names.h"
 #include "target/relay.h"
+#include "ui/editor.h"
 #include "ui/output.h"
 #include "ui/restore.h"
 #include "ui/screen.h"
@@ -121,6 +122,32 @@ static void suspend(struct loop *l)
 	ui_resize(l->ui, rows, cols);
 }
 
+static void edit(struct loop *l)
+{
+	struct ui *ui = l->ui;
+	int rows, cols, sig = 0;
+
+	struct err *err = editor_check(ui->edit_path);
+	if (!err) {
+		tty_leave(l->tty);
+		err = editor_run(ui->edit_path, ui->edit_line, &sig);
+		tty_return(l->tty);
+		tty_size(l->tty, &rows, &cols);
+		ui_resize(ui, rows, cols);
+		ui->now = clock_now();
+	}
+	if (err)
+		ui_message(ui, true, "%s", err->text);
+	err_free(err);
+	free(ui->edit_path);
+	ui->edit_path = NULL;
+	if (sig) {
+		l->signal = sig;
+		ui->leaving = true;
+		ui->leave = UI_LEAVE_SIGNAL;
+	}
+}
+
 static void loop_run(struct loop *l)
 {
 	struct ui *ui = l->ui;
@@ -140,6 +167,7 @@ static void loop_run(struct loop *l)
 			if (left <= 0) {
 				ui_draw(ui);
 				tty_mouse(l->tty, ui->mouse_on);
+				tty_theme(l->tty, ui->theme);
 				tty_draw(l->tty, ui->canvas, ui->clear);
 				ui->clear = false;
 				drawn = clock_now();
@@ -177,6 +205,13 @@ static void loop_run(struct loop *l)
 		}
 		if (ui->suspend)
 			suspend(l);
+		if (ui->edit_path)
+			edit(l);
+		if (ui->send) {
+			tty_send(l->tty, ui->send);
+			free(ui->send);
+			ui->send = NULL;
+		}
 		ui_poll(ui);
 		if (key)
 			drawn = 0;	/* a key is answered at once */

@@ -71,6 +71,12 @@ struct ui_source {
 	bool launched;		/* it is our child: q asks kill / detach / cancel while it runs */
 };
 
+/* What y copies to: the terminal if it may know how, else (and within tmux or screen, also) a file. */
+enum ui_copy { UI_COPY_AUTO, UI_COPY_TERMINAL, UI_COPY_FILE };
+
+struct source_paths;
+struct themes;
+
 struct ui_options {
 	enum ui_view view;
 	enum report_value value;	/* what Sites sorts by, Flame's widths */
@@ -84,6 +90,13 @@ struct ui_options {
 	const char *script;		/* HEAPTOP_SCRIPT: keys and :commands from this file, no terminal
 					 * is touched (tests) */
 	const char *snapshot_name;	/* default file for S */
+	const struct themes *themes;	/* to choose from, NULL: the built-in looks alone */
+	const char *theme;		/* one of them, or NULL */
+	uint32_t hidden_columns;	/* columns.h */
+	int graph;			/* enum graph_kind */
+	enum ui_copy copy;
+	const struct source_paths *source_paths;	/* or NULL */
+	const char *config_path;	/* the setup saves to it; NULL: nowhere */
 };
 
 enum ui_leave {

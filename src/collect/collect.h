@@ -39,6 +39,7 @@ struct collect_config {
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */
+	double delay_start;		/* with paused: seconds until it goes on, unless it is set otherwise before; 0: never */
 	uint32_t max_stack;
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the collector */
 	const char *thread;		/* only blocks of these (heap_choose_threads), or NULL: all */

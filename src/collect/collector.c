@@ -251,9 +251,15 @@ static void wait_for_something(struct collector *c, int sigchld, int timeout_ms)
 static void run(struct collector *c, int sigchld)
 {
 	double next = 0, busy = 0;
+	double resume = c->config.delay_start > 0 ? monotonic_seconds() + c->config.delay_start : 0;
 
 	for (;;) {
 		struct wants w = take_wants(c);
+		if (resume && (w.pause_set || monotonic_seconds() >= resume)) {
+			if (!w.pause_set)
+				follow_pause(c->follow, false);
+			resume = 0;
+		}
 		if (carry_out(c, &w)) {
 			detach(c);
 			return;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/config.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -225,15 +226,6 @@ static struct err *read_file(struct named_list *list, FILE *file, const char *pa
 	return ferror(file) ? err_errno(errno, "%s", path) : NULL;
 }
 
-static char *user_dir(void)
-{
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-	if (config && *config)
-		return xasprintf("%s/heaptop/presets", config);
-	return home && *home ? xasprintf("%s/.config/heaptop/presets", home) : NULL;
-}
-
 static void list_dir(const char *path, char *out, size_t size)
 {
 	DIR *dir = path ? opendir(path) : NULL;
@@ -249,7 +241,7 @@ static void list_dir(const char *path, char *out, size_t size)
 
 struct err *named_add_preset(struct named_list *list, const char *name, const char *dir)
 {
-	CLEANUP_FREE char *own = user_dir();
+	CLEANUP_FREE char *own = config_user_path("presets");
 	const char *const dirs[] = { own, dir };
 
 	if (!*name || strchr(name, '/') || *name == '.')

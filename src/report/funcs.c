@@ -387,6 +387,11 @@ const char *frame_file(const struct frame *frame, uint32_t i)
 	return frame->name && i < frame->name->nfuncs ? frame->name->funcs[i].file : NULL;
 }
 
+const char *frame_dir(const struct frame *frame)
+{
+	return frame->name ? frame->name->dir : NULL;
+}
+
 uint32_t frame_line(const struct frame *frame, uint32_t i)
 {
 	return frame->name && i < frame->name->nfuncs ? frame->name->funcs[i].line : 0;

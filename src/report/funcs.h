@@ -79,6 +79,7 @@ uint32_t funcs_frame(struct funcs *funcs, uint64_t addr);
 const struct frame *funcs_resolve(struct funcs *funcs, uint32_t frame);
 /* Source file and line of function `i` of a resolved frame: NULL, 0 if unknown. */
 const char *frame_file(const struct frame *frame, uint32_t i);
+const char *frame_dir(const struct frame *frame);	/* what relative files are relative to */
 uint32_t frame_line(const struct frame *frame, uint32_t i);
 bool frame_inlined(const struct frame *frame, uint32_t i);
 

@@ -242,6 +242,13 @@ static bool number(Dwarf_Die *die, unsigned at, Dwarf_Word *ret)
 	return dwarf_attr(die, at, &attr) && !dwarf_formudata(&attr, ret);
 }
 
+static const char *compile_dir(Dwarf_Die *unit_die)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr(unit_die, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
+}
+
 /* Where an inlined function was called: a line of the function around it. */
 static void call_site(Dwarf_Die *unit_die, Dwarf_Die *inlined, struct line_frame *frame)
 {
@@ -320,6 +327,9 @@ static size_t read_frames(struct lines *lines, uint64_t vaddr, struct line_frame
 	if (!chain->n && frame.file)
 		out[n++] = frame;
 	free(chain);
+	const char *dir = compile_dir(&unit_die);
+	for (size_t i = 0; i < n; i++)
+		out[i].dir = dir;
 	return n;
 }
 

@@ -19,6 +19,7 @@ struct line_frame {
 	const char *name;	/* DW_AT_name, NULL if no function is known there */
 	const char *file;	/* NULL if unknown */
 	uint32_t line;		/* 0 if unknown */
+	const char *dir;	/* where it was compiled: what a relative file is relative to; NULL if unknown */
 	bool inlined;
 };
 

@@ -31,6 +31,7 @@ struct name_func {
 struct name {
 	uint32_t module;	/* module id, 0 unknown */
 	const char *module_name;/* "libc.so.6", "" if unknown */
+	const char *dir;	/* what relative files of its functions are relative to, NULL if unknown */
 	uint32_t nfuncs;	/* >= 1; [0] is innermost; the last is the real function */
 	const struct name_func *funcs;
 };

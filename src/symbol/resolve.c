@@ -83,6 +83,12 @@ struct name *name_build(struct strings *strings, uint32_t module, const char *mo
 	return name;
 }
 
+/* One unit has them all: what is inlined into it was compiled in its folder, too. */
+static void set_dir(struct resolver *resolver, struct name *name, const char *dir)
+{
+	name->dir = dir ? strings_intern(resolver->strings, dir) : NULL;
+}
+
 static const struct module *module_of(const struct resolver *resolver, uint32_t id)
 {
 	return resolver->mods ? module_get(resolver->mods, id) : NULL;
@@ -171,6 +177,7 @@ struct name *resolver_name(struct resolver *resolver, uint32_t module, uint64_t 
 		funcs[0].file = frames[0].file;
 		funcs[0].line = frames[0].line;
 		struct name *ret = name_build(resolver->strings, module, mod->name, funcs, 1);
+		set_dir(resolver, ret, frames[0].dir);
 		free(name);
 		return ret;
 	}
@@ -190,6 +197,7 @@ struct name *resolver_name(struct resolver *resolver, uint32_t module, uint64_t 
 		};
 	}
 	struct name *name = name_build(resolver->strings, module, mod->name, funcs, n);
+	set_dir(resolver, name, frames[0].dir);
 	for (size_t i = 0; i < 2 * n; i++)
 		free(owned[i]);
 	return name;

@@ -3,204 +3,183 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
 
 #define TAB 8u
 
-struct sources {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	pthread_t thread;
-	bool started, stop;
-	/* under lock: those below `read` are done, the others wait in their order */
-	struct source *files[SOURCE_MAX_FILES];
-	size_t n, read;
-	struct source full;	/* in place of one more */
-};
+/* ---- where ---- */
 
-struct sources *sources_create(void)
+struct err *source_paths_add(struct source_paths *paths, const char *text)
 {
-	struct sources *s = xcalloc(1, sizeof(*s));
+	const char *eq = strchr(text, '=');
 
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->wake, NULL);
-	s->full.why = xstrdup("too many source files looked at");
-	s->full.path = xstrdup("");
-	return s;
+	if (!eq || !eq[1])
+		return err_new(ERR_BAD_INPUT, "'%s' is no FROM=TO", text);
+	size_t n = (size_t)(eq - text);
+	while (n > 1 && text[n - 1] == '/')
+		n--;
+	VEC_GROW(paths->list, paths->n, paths->cap);
+	paths->list[paths->n++] = (struct source_map){ xstrndup(text, n), xstrdup(eq + 1) };
+	return NULL;
 }
 
-static void source_free(struct source *f)
+void source_paths_deinit(struct source_paths *paths)
 {
-	for (size_t i = 0; i < f->n; i++)
-		free(f->lines[i]);
-	free(f->lines);
-	free(f->why);
-	free(f->path);
-}
-
-void sources_destroy(struct sources *s)
-{
-	if (!s)
-		return;
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_signal(&s->wake);
-	pthread_mutex_unlock(&s->lock);
-	if (s->started)
-		pthread_join(s->thread, NULL);
-	for (size_t i = 0; i < s->n; i++) {
-		source_free(s->files[i]);
-		free(s->files[i]);
+	for (size_t i = 0; i < paths->n; i++) {
+		free(paths->list[i].from);
+		free(paths->list[i].to);
 	}
-	source_free(&s->full);
-	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
+	free(paths->list);
+	*paths = (struct source_paths){ 0 };
 }
 
-/* ---- reading: on the thread ---- */
-
-static char *clean_line(const char *text, size_t len)
+/* NULL: none of the maps is for it. */
+static char *map(const struct source_paths *paths, const char *file)
 {
-	char line[SOURCE_MAX_LINE + 1];
-	size_t n = 0;
-
-	for (size_t i = 0; i < len && n < SOURCE_MAX_LINE; i++) {
-		if (text[i] != '\t') {
-			line[n++] = text[i] ? text[i] : '?';
+	for (size_t i = paths->n; i--;) {
+		const struct source_map *m = &paths->list[i];
+		size_t n = strlen(m->from);
+		const char *rest = file + n;
+		if (strncmp(file, m->from, n) || (!n && *file == '/'))
 			continue;
-		}
-		do
-			line[n++] = ' ';
-		while (n % TAB && n < SOURCE_MAX_LINE);
+		if (n && m->from[n - 1] != '/' && *rest && *rest != '/')
+			continue;	/* /src isn't the beginning of /src2/a.c */
+		rest += strspn(rest, "/");
+		return xasprintf("%s%s%s", m->to, *rest && m->to[strlen(m->to) - 1] != '/' ? "/" : "", rest);
 	}
-	line[n] = '\0';
-	text_sanitize(line);
-	return xstrdup(line);
+	return NULL;
 }
 
-static void split(struct source *f, const char *text, size_t len)
+char *source_paths_apply(const struct source_paths *paths, const char *file, const char *dir)
 {
-	size_t cap = 0;
+	char *mapped = map(paths, file);
 
-	for (size_t at = 0; at < len;) {
-		const char *end = memchr(text + at, '\n', len - at);
-		size_t n = end ? (size_t)(end - text) - at : len - at;
-		size_t line = n && text[at + n - 1] == '\r' ? n - 1 : n;
-		VEC_GROW(f->lines, f->n, cap);
-		f->lines[f->n++] = clean_line(text + at, line);
-		at += n + 1;
-	}
+	if (mapped)
+		return mapped;
+	char *whole = *file == '/' || !dir || !*dir ? xstrdup(file) : xasprintf("%s/%s", dir, file);
+	mapped = map(paths, whole);
+	if (!mapped)
+		return whole;
+	free(whole);
+	return mapped;
 }
 
-/* All of it, or why not. */
-static char *read_file(const char *path, char **ret, size_t *ret_len)
+/* ---- reading ---- */
+
+static struct err *read_bytes(const char *path, char **ret, size_t *ret_n)
 {
-	/* not blocking: it may be a FIFO */
+	/* a FIFO in its place mustn't keep us waiting */
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
-		return xstrdup(strerror(errno));
+		return err_errno(errno, "%s", path);
 	if (!S_ISREG(st.st_mode))
-		return xstrdup("not a regular file");
-	if (st.st_size > SOURCE_MAX_FILE)
-		return xstrdup("too large");
-	*ret = xmalloc((size_t)st.st_size + 1);
-	while (*ret_len < (size_t)st.st_size) {
-		ssize_t n = read(fd, *ret + *ret_len, (size_t)st.st_size - *ret_len);
-		if (n < 0 && errno == EINTR)
+		return err_new(ERR_BAD_INPUT, "%s: not a regular file", path);
+	if (st.st_size > SOURCE_MAX_BYTES)
+		return err_new(ERR_BAD_INPUT, "%s: larger than %u MiB", path, SOURCE_MAX_BYTES >> 20);
+	char *bytes = xmalloc((size_t)st.st_size + 1);
+	size_t n = 0;
+	while (n < (size_t)st.st_size) {
+		ssize_t got = read(fd, bytes + n, (size_t)st.st_size - n);
+		if (got < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return xstrdup(strerror(errno));
-		if (!n)
-			break;
-		*ret_len += (size_t)n;
-	}
-	return NULL;
-}
-
-static void read_source(struct source *f)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t len = 0;
-
-	f->why = read_file(f->path, &text, &len);
-	if (!f->why)
-		split(f, text, len);
-}
-
-static void *work(void *arg)
-{
-	struct sources *s = arg;
-
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop) {
-		if (s->read == s->n) {
-			pthread_cond_wait(&s->wake, &s->lock);
-			continue;
+		if (got < 0) {
+			int errnum = errno;
+			free(bytes);
+			return err_errno(errnum, "%s", path);
 		}
-		struct source *f = s->files[s->read];
-		pthread_mutex_unlock(&s->lock);
-		read_source(f);
-		pthread_mutex_lock(&s->lock);
-		s->read++;
+		if (!got)
+			break;
+		n += (size_t)got;
 	}
-	pthread_mutex_unlock(&s->lock);
+	*ret = bytes;
+	*ret_n = n;
 	return NULL;
 }
 
-/* ---- asking ---- */
-
-/* Signals are for the threads that wait for them. */
-static bool start(struct sources *s)
+/* One line of n bytes into out, which has room for SOURCE_MAX_LINE + 1; returns its end. */
+static char *copy_line(char *out, const char *bytes, size_t n)
 {
-	sigset_t all, old;
+	char *begin = out;
+	size_t room = SOURCE_MAX_LINE, column = 0;
 
-	if (s->started)
-		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	s->started = !pthread_create(&s->thread, NULL, work, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (s->started)
-		pthread_setname_np(s->thread, "heaptop-source");
-	return s->started;
+	while (n && (bytes[n - 1] == '\r' || bytes[n - 1] == '\n'))
+		n--;
+	for (size_t i = 0; i < n && room; i++) {
+		/* a column for every character, as far as that is known here */
+		size_t times = bytes[i] == '\t' ? TAB - column % TAB : 1;
+		column += bytes[i] == '\t' ? times : (bytes[i] & 0xc0) != 0x80;
+		if (times > room)
+			break;
+		room -= times;
+		while (times--)
+			*out++ = bytes[i] == '\t' ? ' ' : bytes[i] ? bytes[i] : '?';
+	}
+	*out = '\0';
+	text_sanitize(begin);
+	return begin + strlen(begin) + 1;
 }
 
-static const struct source *find(struct sources *s, const char *path)
+static void split(struct source_text *source, const char *bytes, size_t len)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (!strcmp(s->files[i]->path, path))
-			return i < s->read ? s->files[i] : NULL;
-	if (s->n == SOURCE_MAX_FILES || !start(s))
-		return &s->full;
-	s->files[s->n] = xcalloc(1, sizeof(*s->files[0]));
-	s->files[s->n++]->path = xstrdup(path);
-	pthread_cond_signal(&s->wake);
-	return NULL;
+	size_t n = 0, size = 0;
+
+	for (size_t at = 0; at < len && n < SOURCE_MAX_LINES; n++) {
+		const char *end = memchr(bytes + at, '\n', len - at);
+		size_t line = (end ? (size_t)(end - bytes) + 1 : len) - at, tabs = 0;
+		for (size_t i = 0; i < line && i < SOURCE_MAX_LINE; i++)
+			tabs += bytes[at + i] == '\t';
+		size_t most = line + tabs * TAB < SOURCE_MAX_LINE ? line + tabs * TAB : SOURCE_MAX_LINE;
+		size += most + 1;
+		at += line;
+	}
+	source->lines = xmalloc((n + 1) * sizeof(*source->lines) + size);
+	char *out = (char *)(source->lines + n + 1);
+	for (size_t at = 0; source->n < n;) {
+		const char *end = memchr(bytes + at, '\n', len - at);
+		size_t line = (end ? (size_t)(end - bytes) + 1 : len) - at;
+		source->lines[source->n++] = out;
+		out = copy_line(out, bytes + at, line);
+		at += line;
+	}
+	source->lines[n] = NULL;
 }
 
-const struct source *sources_get(struct sources *s, const char *path)
+struct source_text *source_read(const struct source_paths *paths, const char *file, const char *dir)
 {
-	pthread_mutex_lock(&s->lock);
-	const struct source *f = find(s, path);
-	pthread_mutex_unlock(&s->lock);
-	return f;
+	struct source_text *source = xcalloc(1, sizeof(*source));
+	char *bytes = NULL;
+	size_t n = 0;
+
+	source->path = source_paths_apply(paths, file, dir);
+	struct err *err = read_bytes(source->path, &bytes, &n);
+	if (err) {
+		source->error = xasprintf("%s%s", err->text, err->code != ERR_NOT_FOUND ? "" :
+					  *source->path == '/' ? "" : " (below the current folder)");
+		err_free(err);
+	} else {
+		split(source, bytes, n);
+	}
+	free(bytes);
+	text_sanitize(source->path);
+	return source;
 }
 
-bool sources_pending(struct sources *s)
+void source_destroy(struct source_text *source)
 {
-	pthread_mutex_lock(&s->lock);
-	bool pending = s->read < s->n;
-	pthread_mutex_unlock(&s->lock);
-	return pending;
+	if (!source)
+		return;
+	free(source->path);
+	free(source->error);
+	free(source->lines);
+	free(source);
 }

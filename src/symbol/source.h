@@ -1,35 +1,45 @@
 /*
- * Lines of source files, read by a thread of their own: asking never waits, and never opens a file. What debug
- * info says is a path is foreign: only regular files are read, none larger than SOURCE_MAX_FILE, and lines are fit for
- * a terminal: sanitised, tabs made blanks, cut at SOURCE_MAX_LINE bytes.
- *
- * Files are read once and kept, SOURCE_MAX_FILES of them. Any thread.
+ * Source files that debug information names: where they are on this machine, and their text in lines. The names
+ * are the target's, so is what lies there: sizes are bounded, nothing but regular files is read, and what comes
+ * out is safe for a terminal. Reading may wait for a disk: never on a screen's thread.
  */
 #ifndef HEAPTOP_SYMBOL_SOURCE_H
 #define HEAPTOP_SYMBOL_SOURCE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#define SOURCE_MAX_FILE (4u << 20)
-#define SOURCE_MAX_LINE 400u
-#define SOURCE_MAX_FILES 64u
+struct err;
 
-struct source {
-	char *path;		/* as asked for */
-	char *why;		/* why there are no lines, or NULL */
-	char **lines;
+/* Where files are found that were built elsewhere: what begins with FROM, in whole components, is looked for
+ * below TO. An empty FROM stands before every relative path. Zeroed is empty; read-only once threads use it. */
+struct source_paths {
+	struct source_map {
+		char *from, *to;
+	} *list;
+	size_t n, cap;
+};
+/* "FROM=TO"; a later one counts more. ERR_BAD_INPUT if it is neither. */
+struct err *source_paths_add(struct source_paths *paths, const char *text);
+void source_paths_deinit(struct source_paths *paths);
+/*
+ * Where to look for `file`, which if it is relative was compiled in `dir` (NULL: unknown). A relative path that is
+ * mapped itself comes first, then the whole one. The caller frees.
+ */
+char *source_paths_apply(const struct source_paths *paths, const char *file, const char *dir);
+
+#define SOURCE_MAX_BYTES (16u << 20)	/* of a file */
+#define SOURCE_MAX_LINES 500000u
+#define SOURCE_MAX_LINE 1000u		/* bytes of a line, tabs expanded; the rest is cut off */
+
+struct source_text {
+	char *path;		/* that was looked for */
+	char *error;		/* why there is no text, and what to do; NULL: there is */
+	char **lines;		/* sanitised, tabs to columns of 8; in one block */
 	size_t n;
 };
 
-struct sources;
-
-struct sources *sources_create(void);
-void sources_destroy(struct sources *s);	/* accepts NULL */
-/* Immutable once it is there, valid as long as `s`. NULL: not yet; it has been asked for. */
-const struct source *sources_get(struct sources *s, const char *path);
-/* Something asked for isn't there yet. */
-bool sources_pending(struct sources *s);
+/* Never NULL. */
+struct source_text *source_read(const struct source_paths *paths, const char *file, const char *dir);
+void source_destroy(struct source_text *source);	/* accepts NULL */
 
 #endif

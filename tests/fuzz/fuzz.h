@@ -20,7 +20,7 @@ struct fuzz_target {
 	void (*run)(const uint8_t *data, size_t len);
 };
 
-extern const struct fuzz_target fuzz_agent, fuzz_cli, fuzz_elf, fuzz_filter, fuzz_lines, fuzz_maps, fuzz_names,
+extern const struct fuzz_target fuzz_agent, fuzz_cli, fuzz_config, fuzz_elf, fuzz_filter, fuzz_lines, fuzz_maps, fuzz_names,
 	fuzz_pprof, fuzz_ring, fuzz_unwind, fuzz_vt;
 
 /* All of them, by name; targets.c. */

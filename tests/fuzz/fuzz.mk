@@ -15,7 +15,7 @@ tests/fuzz/fuzzers: $(objects)
 
 $(OUT)/%.o: %.c $(SRCDIR)/tests/fuzz/fuzz.mk
 	@mkdir -p $(@D); echo "  FUZZ     $<"; \
-	$(CLANG) $(FUZZ_CPPFLAGS) -DPRESET_DIR='"presets"' $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
+	$(CLANG) $(FUZZ_CPPFLAGS) -DPRESET_DIR='"presets"' -DSYSCONFDIR='"/etc"' $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
 # the agent itself, as ever: it has no sanitizers
 $(OUT)/%.o: %.S src/agent/agent.bin

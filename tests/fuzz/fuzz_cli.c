@@ -49,6 +49,7 @@ static void run_cli(const uint8_t *data, size_t len)
 		check(&cli);
 	else
 		FUZZ_ASSERT(size && said[size - 1] == '\n');
+	cli_deinit(&cli);
 }
 
 const struct fuzz_target fuzz_cli = { "cli", 512, run_cli };

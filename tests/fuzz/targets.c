@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 const struct fuzz_target *const fuzz_targets[] = {
-	&fuzz_agent, &fuzz_cli, &fuzz_elf, &fuzz_filter, &fuzz_lines, &fuzz_maps, &fuzz_names,
+	&fuzz_agent, &fuzz_cli, &fuzz_config, &fuzz_elf, &fuzz_filter, &fuzz_lines, &fuzz_maps, &fuzz_names,
 	&fuzz_pprof, &fuzz_ring, &fuzz_unwind, &fuzz_vt,
 };
 const size_t fuzz_ntargets = ARRAY_SIZE(fuzz_targets);
