@@ -217,6 +217,11 @@ bool ui_poll(struct ui *ui)
 	return ui->dirty;
 }
 
+bool ui_idle(struct ui *ui)
+{
+	return report_warm(ui->report);
+}
+
 double ui_timeout(const struct ui *ui)
 {
 	double t = -1;

@@ -79,6 +79,12 @@ struct report {
 	double trend_time;	/* of the view that was last put into the trends */
 	struct node_sums *nodes;	/* of what passes; NULL: not made */
 	unsigned nodes_idle;	/* views since the tree was looked at */
+	struct {
+		struct node_sums *sums;	/* nodes in the making; NULL: none are */
+		size_t next;		/* trace to link next */
+		unsigned given_up;	/* times in a row that another view came before they were done */
+	} linking;
+	bool counted;		/* report_warm has, these nodes */
 	struct report_tree *trees[2];
 	uint32_t *of_func;	/* calltree.c: child in the making by function, index + 1 */
 	size_t nof_func;
