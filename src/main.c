@@ -149,13 +149,14 @@ static int view_snapshot(struct cli *cli, bool screen)
 	struct view *view;
 	struct names *names;
 
+	struct export_options options = export_options(cli);
+	if (screen)
+		return screen_show(cli, &options);
 	struct err *err = snapshot_read(cli->input, &view, &names);
 	if (err)
 		return fail(err, EXIT_FAILED);
-	struct export_options options = export_options(cli);
 	struct saver *saver = saver_create(NULL, view, names, &options);
-	int code = screen ? screen_show(cli, view, names, saver)
-		: headless_show(cli, view, names, saver);
+	int code = headless_show(cli, view, names, saver);
 	saver_destroy(saver);
 	code = judge(cli, view, names, NULL, code);
 	view_unref(view);

@@ -1,6 +1,8 @@
 /* The screen's source of data, and leaving; see screen.h. */
 #include "screen.h"
 
+#include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,26 +16,57 @@
 #include "cli.h"
 #include "collect/collect.h"
 #include "heap/view.h"
+#include "loader.h"
 #include "saver.h"
+#include "symbol/names.h"
 #include "ui/ui.h"
 
+#define KEEP_FREE (128 << 20)	/* bytes that reading a file has freed and that aren't given back to the kernel */
+#define LOAD_MS 15		/* a file read in that time is shown at once, or refused without a screen */
 #define KILL_SECONDS 5.0	/* for a killed program to be gone */
 
 struct source {
 	struct collector *c;	/* NULL: snapshot */
-	struct view *view;	/* snapshot */
+	struct view *view;	/* snapshot; NULL: not read yet */
+	struct loader *loader;	/* snapshot */
+	struct err *failed;	/* snapshot: what is wrong with the file */
+	struct names *names;	/* snapshot */
+	const struct export_options *options;	/* snapshot: for its saver */
 	uint32_t process;	/* the one shown, COLLECT_SUM: all together */
-	struct saver *saver;
+	struct saver *saver;	/* NULL: the snapshot isn't read yet */
 	const char *snapshot_name;
 	int usr1;		/* signalfd: a snapshot is wanted */
 	int fd;			/* epoll over usr1, the collector's and the saver's news */
 };
 
+static void listen_to(struct source *s, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	epoll_ctl(s->fd, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* The snapshot has been read: it can be shown and saved from now on. */
+static void take_snapshot(struct source *s)
+{
+	if (s->view || s->failed || !loader_done(s->loader))
+		return;
+	s->failed = loader_take(s->loader, &s->view);
+	if (s->failed)
+		return;
+	s->saver = saver_create(NULL, s->view, s->names, s->options);
+	listen_to(s, saver_fd(s->saver));
+}
+
 static struct view *source_view(void *ctx)
 {
 	struct source *s = ctx;
 
-	struct view *view = s->c ? collector_process_view(s->c, s->process) : view_ref(s->view);
+	if (!s->c) {
+		take_snapshot(s);
+		return s->view ? view_ref(s->view) : NULL;
+	}
+	struct view *view = collector_process_view(s->c, s->process);
 
 	if (view || !s->process)
 		return view;
@@ -91,9 +124,12 @@ static void source_seen(void *ctx)
 
 	if (s->c)
 		reset(collector_fd(s->c));
-	reset(saver_fd(s->saver));
+	if (s->loader)
+		reset(loader_fd(s->loader));
+	if (s->saver)
+		reset(saver_fd(s->saver));
 	struct signalfd_siginfo info;
-	if (read(s->usr1, &info, sizeof(info)) == sizeof(info))
+	if (read(s->usr1, &info, sizeof(info)) == sizeof(info) && s->saver)
 		saver_request(s->saver, s->snapshot_name);
 }
 
@@ -119,12 +155,22 @@ static void source_want_classes(void *ctx, bool want)
 
 static void source_save(void *ctx, const char *path)
 {
-	saver_request(((struct source *)ctx)->saver, path);
+	struct source *s = ctx;
+
+	if (s->saver)
+		saver_request(s->saver, path);
 }
 
 static char *source_status(void *ctx)
 {
-	return saver_status(((struct source *)ctx)->saver);
+	struct source *s = ctx;
+
+	return s->saver ? saver_status(s->saver) : xstrdup("");
+}
+
+static bool source_failed(void *ctx)
+{
+	return ((struct source *)ctx)->failed != NULL;
 }
 
 static void source_open(struct source *s)
@@ -136,11 +182,13 @@ static void source_open(struct source *s)
 	sigaddset(&set, SIGUSR1);
 	s->usr1 = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	s->fd = epoll_create1(EPOLL_CLOEXEC);
-	struct epoll_event e = { .events = EPOLLIN };
-	epoll_ctl(s->fd, EPOLL_CTL_ADD, s->usr1, &e);
+	listen_to(s, s->usr1);
 	if (s->c)
-		epoll_ctl(s->fd, EPOLL_CTL_ADD, collector_fd(s->c), &e);
-	epoll_ctl(s->fd, EPOLL_CTL_ADD, saver_fd(s->saver), &e);
+		listen_to(s, collector_fd(s->c));
+	if (s->loader)
+		listen_to(s, loader_fd(s->loader));
+	if (s->saver)
+		listen_to(s, saver_fd(s->saver));
 }
 
 /* One value is for all screens: -s is meant for Sites, --value for Flame. */
@@ -156,10 +204,12 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 {
 	s->snapshot_name = cli->output ? cli->output : "heaptop.%p.pb.gz";
 	source_open(s);
-	CLEANUP_FREE char *title = NULL;
+	CLEANUP_FREE char *title = NULL, *waiting = NULL;
 	struct view *first = source_view(s);
 	if (first)
 		title = xstrdup(first->info.command ? first->info.command : "");
+	else if (!s->c)
+		waiting = xasprintf("reading %s …", cli->input);
 	view_unref(first);
 	struct ui_source source = {
 		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
@@ -168,7 +218,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.want_classes = s->c ? source_want_classes : NULL,
-		.save = source_save, .status = source_status,
+		.save = source_save, .status = source_status, .failed = s->c ? NULL : source_failed, .waiting = waiting,
 		.base = cli->base_view, .base_names = cli->base_names, .base_name = cli->base,
 		.mods = s->c ? collector_modules(s->c) : NULL,
 		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
@@ -190,7 +240,9 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 	 * written then, and the program let go.
 	 */
 	signal(SIGHUP, SIG_IGN);
-	struct err *err = ui_run(&source, names, relay, &options, ret_leave, ret_signal);
+	struct err *err = NULL;
+	if (!s->failed)	/* else without a screen that would open and close */
+		err = ui_run(&source, names, relay, &options, ret_leave, ret_signal);
 	close(s->fd);
 	close(s->usr1);
 	return err;
@@ -248,17 +300,30 @@ int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver
 	return ok ? 0 : cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED;
 }
 
-int screen_show(const struct cli *cli, struct view *view, struct names *names, struct saver *saver)
+int screen_show(const struct cli *cli, const struct export_options *options)
 {
-	struct source source = { .view = view, .saver = saver };
-	enum ui_leave leave;
+	struct source source = { .names = names_create(NULL), .options = options };
+	enum ui_leave leave = UI_LEAVE_QUIT;
 	int sig = 0;
 
-	struct err *err = run(cli, &source, names, NULL, &leave, &sig);
-	if (err) {
-		fprintf(stderr, "heaptop: %s\n", err->text);
-		err_free(err);
-		return EXIT_FAILED;
+	/* what reading took and gave back is what the screen takes next: new pages would cost it more than its work */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, KEEP_FREE);
+	source.loader = loader_create(cli->input, source.names);
+	poll(&(struct pollfd){ .fd = loader_fd(source.loader), .events = POLLIN }, 1, LOAD_MS);
+	struct err *err = run(cli, &source, source.names, NULL, &leave, &sig);
+	if (!err) {
+		err = source.failed;
+		source.failed = NULL;
 	}
-	return leave == UI_LEAVE_SIGNAL ? 128 + sig : 0;
+	if (err)
+		fprintf(stderr, "heaptop: %s\n", err->text);
+	int code = err ? EXIT_FAILED : leave == UI_LEAVE_SIGNAL ? 128 + sig : 0;
+	err_free(err);
+	err_free(source.failed);
+	saver_destroy(source.saver);
+	view_unref(source.view);
+	if (loader_destroy(source.loader))
+		names_destroy(source.names);
+	return code;
 }

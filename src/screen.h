@@ -7,15 +7,14 @@
 
 struct cli;
 struct collector;
-struct names;
+struct export_options;
 struct relay;
 struct saver;
-struct view;
 
 /* Returns heaptop's exit code. */
 int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver,
 		 struct relay *relay);
-int screen_show(const struct cli *cli, struct view *view, struct names *names,
-		struct saver *saver);
+/* The file cli->input, read while the screen is open already; `options` of what is saved from there. */
+int screen_show(const struct cli *cli, const struct export_options *options);
 
 #endif

@@ -26,5 +26,5 @@ isnt "--keys lists keys" "$(wc -l <"$tmp/out")" 0
 missing=$(cut -f 1 "$tmp/out" | while IFS= read -r keys; do
   grep -qxF -- ".It Ic $keys" "$tmp/page" || printf '%s; ' "$keys"
 done)
-is "the page has every key" "$missing" ""
+is "gate 10: the page has every key" "$missing" ""
 done_testing

@@ -243,7 +243,8 @@ void header_draw(struct ui *ui, struct rect r)
 	if (!ui->view) {
 		canvas_printf(ui->canvas, r.y, r.x, STYLE_TITLE, "heaptop %s", ui->options.title ? ui->options.title : "");
 		if (r.rows > 1)
-			canvas_put(ui->canvas, r.y + 1, r.x, STYLE_DIM, "waiting for the first numbers");
+			canvas_put(ui->canvas, r.y + 1, r.x, STYLE_DIM,
+				   ui->source->waiting ? ui->source->waiting : "waiting for the first numbers");
 		return;
 	}
 	header_first(ui, ui->canvas, (struct rect){ r.y, r.x, 1, r.cols });

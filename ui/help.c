@@ -50,7 +50,8 @@ void help_open(struct ui *ui)
 	static const char *const legend[] = {
 		"", "Marks",
 		"  >   the cursor",
-		"  ▲   in front of a site: its live bytes keep growing",
+		"  ▲   in front of a site: its live bytes keep growing; in the last row: the site",
+		"      further down that grows most",
 		"  +   in front of a site: it had allocated nothing before the mark",
 		"  ~   more than 90% of its blocks were freed within 10 ms",
 		"  ≈   an estimate from samples; ±6% is one standard error of it",

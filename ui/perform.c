@@ -85,6 +85,10 @@ void ui_save(struct ui *ui, const char *path)
 		ui_message(ui, true, "there is nothing to save: this is a snapshot already");
 		return;
 	}
+	if (!ui->view) {
+		ui_message(ui, true, "there is nothing to save yet");
+		return;
+	}
 	if (!path || !*path)
 		path = ui->options.snapshot_name;
 	ui->source->save(ui->source->ctx, path);

@@ -236,6 +236,8 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 void ui_destroy(struct ui *ui);
 /* Look for news at the source; true if there is anything to draw. */
 bool ui_poll(struct ui *ui);
+/* Nothing is to be done: make ready what another screen would wait for, a few ms of it. True: there is more. */
+bool ui_idle(struct ui *ui);
 void ui_resize(struct ui *ui, int rows, int cols);
 /* Seconds until ui_poll should be called even without an event; < 0: never. */
 double ui_timeout(const struct ui *ui);

@@ -200,7 +200,7 @@ struct err *script_run(struct ui *ui, const char *path)
 		return err_errno(errno, "%s", path);
 	ui->now = 1000;
 	double until = clock_now() + AWAIT_SECONDS;
-	while (ui_poll(ui), !ui->view && clock_now() < until)
+	while (ui_poll(ui), !ui->view && !ui->leaving && clock_now() < until)
 		wait_source(ui);
 	settle(ui);
 	while (!err && !ui->leaving && getline(&line, &cap, f) >= 0) {

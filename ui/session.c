@@ -224,12 +224,21 @@ bool ui_poll(struct ui *ui)
 	}
 	if (ui->message && ui->now >= ui->message_until)
 		ui_clear_message(ui);
+	if (s->failed && s->failed(s->ctx)) {
+		ui->leaving = true;
+		ui->leave = UI_LEAVE_QUIT;
+	}
 	if (ui->options.exit_with_program && s->live && ui->view &&
 	    (ui->view->info.state == VIEW_EXITED || ui->view->info.state == VIEW_DETACHED)) {
 		ui->leaving = true;
 		ui->leave = UI_LEAVE_QUIT;
 	}
 	return ui->dirty;
+}
+
+bool ui_idle(struct ui *ui)
+{
+	return report_warm(ui->report);
 }
 
 double ui_timeout(const struct ui *ui)

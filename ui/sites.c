@@ -131,6 +131,57 @@ static bool growing(const struct report_site *s)
 	return judge_growing(s->trend, s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND, s->se);
 }
 
+/* Of the rows from `from` on, the one that grew most; NULL: none grows. */
+static const struct report_site *fastest(const struct sites *st, size_t from)
+{
+	const struct report_site *ret = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = from; i < st->n; i++) {
+		const struct report_site *s = st->rows[i];
+		if (growing(s) && s->trend[s->ntrend - 1] - s->trend[0] > most) {
+			most = s->trend[s->ntrend - 1] - s->trend[0];
+			ret = s;
+		}
+	}
+	return ret;
+}
+
+/*
+ * The last row says what lies below it: how many sites, and which of them grows most, as a leak that has just begun is
+ * among the small ones.
+ */
+static void draw_below(struct ui *ui, struct sites *st, struct rect r, int y, size_t from)
+{
+	struct canvas *c = ui->canvas;
+	char text[48], name[UI_NAME], place[128] = "";
+	const struct report_site *s = fastest(st, from);
+
+	snprintf(text, sizeof(text), "… %zu more ", st->n - from);
+	int w = canvas_width(c, text), room = r.cols - w - 1;
+	if (room < 3)
+		return;
+	canvas_fill(c, y, r.x, r.cols, STYLE_TEXT, ' ');
+	canvas_put(c, y, r.x + r.cols - w, STYLE_DIM, text);
+	if (!s)
+		return;
+	if (s->file && *s->file && s->line)
+		snprintf(place, sizeof(place), "  %.100s:%u", ui_basename(s->file), s->line);
+	const char *shown = ui_name(ui, s->function, name);
+	int pw = canvas_width(c, place);
+	canvas_char(c, y, r.x, STYLE_GREW, 0x25b2);
+	canvas_clip(c, y, r.x, 1, room);
+	int x = canvas_put(c, y, r.x + 2, STYLE_GREW, room < 50 ? "" : "growing below: ");
+	int nw = canvas_width(c, shown), left = r.x + room - x - pw;
+	/* the place is where to look: the name gives way */
+	if (left < 4)
+		left = r.x + room - x;
+	nw = nw < left ? nw : left;
+	canvas_put_cut(c, y, x, nw, style_of_module(s->module, s->unknown, ui->main_module), shown);
+	canvas_put(c, y, x + nw, STYLE_DIM, place);
+	canvas_clip_all(c);
+}
+
 static void draw_flag(struct ui *ui, struct rect r, int y, const struct report_site *s, bool cursor)
 {
 	struct canvas *c = ui->canvas;
@@ -251,15 +302,8 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 	if (!st->n && rows > 0)
 		canvas_put_max(c, r.y + heading, r.x + 2, r.cols - 2, STYLE_DIM,
 			       ui_nothing(ui));
-	if (below && rows >= 6) {
-		char text[48];
-		snprintf(text, sizeof(text), "… %zu more ", below + 1);
-		int w = canvas_width(c, text), y = r.y + r.rows - 1;
-		if (st->list.cursor != st->list.top + rows - 1 && w < r.cols - 4) {
-			canvas_fill(c, y, r.x, r.cols, STYLE_TEXT, ' ');
-			canvas_put(c, y, r.x + r.cols - w, STYLE_DIM, text);
-		}
-	}
+	if (below && rows >= 6 && st->list.cursor != st->list.top + rows - 1)
+		draw_below(ui, st, r, r.y + r.rows - 1, st->list.top + rows - 1);
 }
 
 static void sort_step(struct ui *ui, struct sites *st, int step)

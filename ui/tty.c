@@ -22,10 +22,12 @@
 #include <term.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "ui/restore.h"
 #include "ui/style.h"
 #include "ui/theme.h"
+#include "ui/terminfo.h"
 #include "ui/ui.h"
 
 struct tty {
@@ -41,18 +43,47 @@ struct tty {
 	int rows, cols;
 };
 
+/* Load the terminal's description into cur_term; ours if there is none here. False: neither. */
+static bool describe(const char *name, int fd)
+{
+	int status;
+
+	if (setupterm(name, fd, &status) == OK)
+		return true;
+	if (!terminfo_may_replace(name))
+		return false;
+	terminfo_begin();
+	bool fine = setupterm(TERMINFO_NAME, fd, &status) == OK;
+	terminfo_end();
+	return fine;
+}
+
+/* The same for a whole screen. */
+static SCREEN *new_screen(FILE *out, FILE *in)
+{
+	const char *name = getenv("TERM");
+	SCREEN *screen = newterm(name, out, in);
+
+	if (screen || !terminfo_may_replace(name))
+		return screen;
+	log_line("TERM=%.40s is not known here: a terminal like all others is assumed", name);
+	terminfo_begin();
+	screen = newterm(TERMINFO_NAME, out, in);
+	terminfo_end();
+	return screen;
+}
+
 /* *ret_colors of the terminal, and *ret_size, which may be NULL. */
 static struct err *look_at_terminal(int *ret_colors, struct winsize *ret_size)
 {
 	CLEANUP_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	const char *name = getenv("TERM");
-	int status = 0;
 
 	if (fd < 0)
 		return err_errno(errno, "no terminal for the screen: /dev/tty");
 	if (!name || !*name)
 		return err_new(ERR_UNSUPPORTED, "TERM is not set: no screen");
-	if (setupterm(NULL, fd, &status) != OK)
+	if (!describe(name, fd))
 		return err_new(ERR_UNSUPPORTED, "TERM=%.40s is not known here: no screen", name);
 	bool fine = cursor_address && *cursor_address;
 	*ret_colors = max_colors > 0 ? max_colors : 0;
@@ -215,7 +246,7 @@ struct err *tty_open(const struct ui_options *options, struct tty **ret)
 			close(out);
 		goto fail;
 	}
-	t->screen = newterm(NULL, t->out, t->in);
+	t->screen = new_screen(t->out, t->in);
 	if (!t->screen) {
 		err = err_new(ERR_UNSUPPORTED, "the terminal can't be opened for the screen");
 		goto fail;

@@ -175,6 +175,8 @@ static void loop_run(struct loop *l)
 				wait = left;
 			}
 		}
+		if (!ui->dirty && ui_idle(ui))
+			wait = 0;
 		fill(l, fds);
 		int ms = wait < 0 ? -1 : wait > 3600 ? 3600000 : (int)(wait * 1000) + 1;
 		int n = poll(fds, POLLS, ms);

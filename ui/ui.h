@@ -63,6 +63,9 @@ struct ui_source {
 	/* One line about the last save or other news ("saved heaptop.4242.pb.gz"), "" if none; the
 	 * caller frees. Changes are announced through fd. */
 	char *(*status)(void *ctx);
+	/* There will never be a view: leave. NULL: there will. */
+	bool (*failed)(void *ctx);
+	const char *waiting;	/* what is being done until the first view comes; NULL: its numbers come */
 	struct view *base;	/* to compare with, and its names (-i --base); NULL: none. Borrowed */
 	struct names *base_names;
 	const char *base_name;	/* its file */

@@ -13,6 +13,7 @@
 #include "export/pprof.h"
 #include "export/text.h"
 #include "heap/view.h"
+#include "symbol/names.h"
 
 static const struct {
 	const char *suffix;
@@ -119,7 +120,7 @@ struct err *export_write(const char *path, struct view *view, struct names *name
 	return err;
 }
 
-struct err *snapshot_read(const char *path, struct view **ret_view, struct names **ret_names)
+struct err *snapshot_read_into(const char *path, struct names *names, struct view **ret_view)
 {
 	CLEANUP_FREE uint8_t *bytes = NULL;
 	size_t len;
@@ -127,5 +128,17 @@ struct err *snapshot_read(const char *path, struct view **ret_view, struct names
 	struct err *err = file_read_all(path, PPROF_MAX_FILE, &bytes, &len);
 	if (err)
 		return err;
-	return pprof_read(bytes, len, path, ret_view, ret_names);
+	return pprof_read_into(bytes, len, path, names, ret_view);
+}
+
+struct err *snapshot_read(const char *path, struct view **ret_view, struct names **ret_names)
+{
+	struct names *names = names_create(NULL);
+	struct err *err = snapshot_read_into(path, names, ret_view);
+
+	if (err)
+		names_destroy(names);
+	else
+		*ret_names = names;
+	return err;
 }

@@ -54,5 +54,7 @@ struct err *export_write(const char *path, struct view *view, struct names *name
  * ERR_BAD_INPUT with one line.
  */
 struct err *snapshot_read(const char *path, struct view **ret_view, struct names **ret_names);
+/* The same with a table of names that is there already; after an error it has some of them. */
+struct err *snapshot_read_into(const char *path, struct names *names, struct view **ret_view);
 
 #endif

@@ -35,5 +35,8 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 /* From bytes, compressed or not. `what` names the source in errors. */
 struct err *pprof_read(const void *bytes, size_t len, const char *what, struct view **ret_view,
 		       struct names **ret_names);
+/* The same with a table of names that is there already; after an error it has some of them. */
+struct err *pprof_read_into(const void *bytes, size_t len, const char *what, struct names *names,
+			    struct view **ret_view);
 
 #endif

@@ -19,6 +19,7 @@
 #include "export/meta.h"
 #include "export/profile.pb-c.h"
 #include "heap/view.h"
+#include "report/arena.h"
 #include "report/report.h"
 #include "symbol/names.h"
 
@@ -461,6 +462,7 @@ static struct err *read_profile(struct reader *r)
 /* protobuf-c's allocations, counted: an empty message is 2 bytes in a file and 100 in memory. */
 struct budget {
 	uint64_t left;
+	struct arena arena;	/* all of it: a million messages that die together */
 };
 
 static void *budget_alloc(void *ctx, size_t size)
@@ -470,35 +472,36 @@ static void *budget_alloc(void *ctx, size_t size)
 	if (size + 16 < size || size + 16 > budget->left)
 		return NULL;
 	budget->left -= size + 16;	/* never given back: bounds the sum, which is enough */
-	return malloc(size ? size : 1);
+	return arena_take(&budget->arena, size ? size : 1);
 }
 
 static void budget_free(void *ctx, void *p)
 {
 	(void)ctx;
-	free(p);
+	(void)p;
 }
 
 static struct err *read_packed(struct reader *r, const uint8_t *bytes, size_t len)
 {
-	struct budget budget = { PPROF_MAX_MEMORY };
+	struct budget budget = { .left = PPROF_MAX_MEMORY };
 	ProtobufCAllocator allocator = { budget_alloc, budget_free, &budget };
-	Pprof__Profile *profile = pprof__profile__unpack(&allocator, len, bytes);
+	struct err *err;
 
-	if (!profile)
-		return err_new(ERR_BAD_INPUT, budget.left < 1u << 20 ? "it is too large"
-			       : "it is no pprof profile, or damaged");
-	r->profile = profile;
-	struct err *err = read_profile(r);
-	pprof__profile__free_unpacked(profile, &allocator);
+	r->profile = pprof__profile__unpack(&allocator, len, bytes);
+	if (r->profile)
+		err = read_profile(r);
+	else
+		err = err_new(ERR_BAD_INPUT, budget.left < 1u << 20 ? "it is too large"
+			      : "it is no pprof profile, or damaged");
+	r->profile = NULL;
+	arena_free(&budget.arena);
 	return err;
 }
 
-struct err *pprof_read(const void *bytes, size_t len, const char *what, struct view **ret_view,
-		       struct names **ret_names)
+struct err *pprof_read_into(const void *bytes, size_t len, const char *what, struct names *names,
+			    struct view **ret_view)
 {
-	struct reader r = { .names = names_create(NULL), .view = view_create(),
-			    .tree = tree_create() };
+	struct reader r = { .names = names, .view = view_create(), .tree = tree_create() };
 	CLEANUP_FREE uint8_t *unpacked = NULL;
 	struct err *err = NULL;
 
@@ -521,10 +524,21 @@ struct err *pprof_read(const void *bytes, size_t len, const char *what, struct v
 	cells_deinit(&r.cells);
 	if (err) {
 		view_unref(r.view);
-		names_destroy(r.names);
 		return err_prefix(err, "%s", what);
 	}
 	*ret_view = r.view;
-	*ret_names = r.names;
 	return NULL;
+}
+
+struct err *pprof_read(const void *bytes, size_t len, const char *what, struct view **ret_view,
+		       struct names **ret_names)
+{
+	struct names *names = names_create(NULL);
+	struct err *err = pprof_read_into(bytes, len, what, names, ret_view);
+
+	if (err)
+		names_destroy(names);
+	else
+		*ret_names = names;
+	return err;
 }

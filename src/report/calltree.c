@@ -19,6 +19,9 @@
 #include "base/mem.h"
 #include "report/internal.h"
 
+#define WARM_TRACES 2000		/* linked in one go: two to five ms */
+#define WARM_TRIES 3
+
 struct place {
 	uint32_t node;
 	uint32_t i;		/* function of the node's frame */
@@ -79,19 +82,30 @@ static const struct trace_stats *trace_stats_of(void *ctx, uint32_t trace)
 	return &view_trace(ctx, trace)->s;
 }
 
-static void link_nodes(struct report *r)
+/* Link at most n more of the view's traces; true: all of them are, and lie in r->nodes, not counted yet. */
+static bool link_some(struct report *r, size_t n)
 {
 	const struct view *view = r->view;
 
-	r->nodes = node_sums_create(view->tree);
-	node_sums_room(r->nodes, view->nnodes);
-	for (size_t i = 0; i < view->ntraces; i++) {
+	if (!r->linking.sums) {
+		r->linking.sums = node_sums_create(view->tree, view->ntraces);
+		node_sums_room(r->linking.sums, view->nnodes);
+		r->linking.next = 0;
+	}
+	for (; n && r->linking.next < view->ntraces; n--) {
+		size_t i = r->linking.next++;
 		const struct view_trace *trace = view_trace(view, i);
 		if (trace && report_passes(r, trace->node))
-			node_sums_link(r->nodes, trace->node, (uint32_t)i);
+			node_sums_link(r->linking.sums, trace->node, (uint32_t)i);
 	}
+	if (r->linking.next < view->ntraces)
+		return false;
+	r->nodes = r->linking.sums;
+	r->linking.sums = NULL;
+	r->linking.given_up = 0;
 	node_sums_order(r->nodes);
 	r->nodes->stale = true;
+	return true;
 }
 
 static uint32_t own_of(const struct report *r, uint32_t node)
@@ -459,6 +473,28 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	cell->nplaces = cell->places_cap = 0;
 }
 
+bool report_warm(struct report *r)
+{
+	if (r->base.report && report_warm(r->base.report))
+		return true;
+	if (!r->view)
+		return false;
+	r->nodes_idle = 0;
+	if (!r->nodes) {
+		/* one view came after the other before it was done: then the first look has to wait */
+		if (r->linking.given_up >= WARM_TRIES)
+			return false;
+		link_some(r, WARM_TRACES);
+		return true;
+	}
+	/* what changes all the time is counted only once somebody looks */
+	if (r->nodes->stale && !r->counted) {
+		node_sums_count(r->nodes, trace_stats_of, r->view);
+		r->counted = true;
+	}
+	return false;
+}
+
 struct report_tree *report_tree(struct report *r, bool inverted)
 {
 	struct report_tree *tree = r->trees[inverted];
@@ -484,7 +520,7 @@ struct report_tree *report_tree(struct report *r, bool inverted)
 	}
 	if (!inverted) {
 		if (!r->nodes)
-			link_nodes(r);
+			link_some(r, SIZE_MAX);
 		if (r->nodes->stale)
 			node_sums_count(r->nodes, trace_stats_of, r->view);
 		place_add(root, (struct place){ 0 });

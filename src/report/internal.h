@@ -99,6 +99,12 @@ struct report {
 	bool user_only;		/* the trees are without system libraries */
 	int8_t *system;		/* by module id: 1 it is one, 0 it isn't, -1 not looked at */
 	size_t nsystem;
+	struct {
+		struct node_sums *sums;	/* nodes in the making; NULL: none are */
+		size_t next;		/* trace to link next */
+		unsigned given_up;	/* times in a row that another view came before they were done */
+	} linking;
+	bool counted;		/* report_warm has, these nodes */
 	struct report_tree *trees[2];
 	uint32_t *of_func;	/* calltree.c: child in the making by function, index + 1 */
 	size_t nof_func;

@@ -7,13 +7,15 @@
 #include "base/mem.h"
 #include "heap/tree.h"
 
-struct node_sums *node_sums_create(const struct tree *tree)
+struct node_sums *node_sums_create(const struct tree *tree, size_t ntraces)
 {
 	struct node_sums *sums = xcalloc(1, sizeof(*sums));
 
 	sums->tree = tree;
 	node_sums_room(sums, 1);
-	VEC_GROW(sums->items, sums->n, sums->cap);
+	/* at most two a trace, and the root's; memory that isn't used isn't there */
+	sums->cap = 2 * ntraces + 1;
+	sums->items = xreallocarray(NULL, sums->cap, sizeof(*sums->items));
 	sums->items[sums->n++] = (struct node_sum){ 0 };
 	sums->of[0] = 1;
 	return sums;

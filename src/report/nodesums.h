@@ -40,7 +40,8 @@ struct node_sums {
 	uint32_t *first, *next;	/* children that have a sum; ids, 0 ends */
 };
 
-struct node_sums *node_sums_create(const struct tree *tree);
+/* For about that many traces: more cost more memory moves. */
+struct node_sums *node_sums_create(const struct tree *tree, size_t ntraces);
 void node_sums_destroy(struct node_sums *sums);	/* accepts NULL */
 /* Nodes below `nnodes` may be named from now on. */
 void node_sums_room(struct node_sums *sums, uint32_t nnodes);

@@ -30,13 +30,21 @@ void report_forget_trees(struct report *r)
 	}
 }
 
+static void forget_nodes(struct report *r)
+{
+	node_sums_destroy(r->nodes);
+	node_sums_destroy(r->linking.sums);
+	r->nodes = r->linking.sums = NULL;
+	r->counted = false;
+}
+
 void report_destroy(struct report *r)
 {
 	if (!r)
 		return;
 	report_forget_trees(r);
 	base_deinit(&r->base);
-	node_sums_destroy(r->nodes);
+	forget_nodes(r);
 	filter_deinit(&r->filter);
 	funcs_deinit(&r->funcs);
 	view_unref(r->view);
@@ -149,12 +157,6 @@ static void trace_sites_room(struct report *r, size_t n)
 		r->trace_sites[r->ntrace_sites].node = TREE_NONE;
 }
 
-static void forget_nodes(struct report *r)
-{
-	node_sums_destroy(r->nodes);
-	r->nodes = NULL;
-}
-
 void report_look_again(struct report *r)
 {
 	const struct view *view = r->view;
@@ -245,6 +247,10 @@ static void follow(struct report *r, const struct view *old)
 	take_nodes(r);
 	filter_take_nodes(r);
 	trace_sites_room(r, view->ntraces);
+	if (r->linking.sums) {
+		forget_nodes(r);
+		r->linking.given_up++;
+	}
 	if (r->nodes && ++r->nodes_idle > NODES_IDLE_MAX)
 		forget_nodes(r);
 	if (r->nodes)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What heaptop itself takes: processor time while it watches a quiet program at a refresh of one
-second, in batch and on a terminal; and its memory while a compiler runs again and again, and redis
-under load, for HEAPTOP_BENCH_MINUTES (10) minutes, both at once.
+second, in batch (bench_screen has the same on a terminal); and its memory while a compiler runs
+again and again, and redis under load, for HEAPTOP_BENCH_MINUTES (10) minutes, both at once.
 """
 import os
 import subprocess
 import time
 
-from bench import BUILD, HEAPTOP, HERE, QUICK, VICTIMS, Command, descendants, executable, finish, line, \
+from bench import HEAPTOP, HERE, QUICK, VICTIMS, Command, descendants, executable, finish, line, \
     median, memory_kib, need, rounds, say, scratch
 from programs import redis_server
 
@@ -54,14 +54,10 @@ def quiet_cpu(argv):
 
 
 def quiet():
-    terminal = [os.path.join(BUILD, "tests/lib/ptyrun"), "--size", "120x40", "--pause", "100000", "--"]
-    for name, what, argv in (
-            ("batch", "heaptop -q -b -d 1", [HEAPTOP, "-q", "-b", "-d", "1", "--"]),
-            ("screen", "heaptop -d 1 on 120x40", terminal + [HEAPTOP, "-d", "1", "--"])):
-        got = [quiet_cpu(argv + QUIET) for _ in range(rounds(3))]
-        cpu, kib = median([g[0] for g in got]), median([g[1] for g in got])
-        line(f"quiet.{name}", f"{what} -- growth {' '.join(QUIET[1:])}",
-             f"{cpu:.2f} % of a processor, {kib / 1024:.1f} MiB", f"<= {CPU_MOST} %", cpu <= CPU_MOST)
+    got = [quiet_cpu([HEAPTOP, "-q", "-b", "-d", "1", "--"] + QUIET) for _ in range(rounds(3))]
+    cpu, kib = median([g[0] for g in got]), median([g[1] for g in got])
+    line("quiet.batch", f"heaptop -q -b -d 1 -- growth {' '.join(QUIET[1:])}",
+         f"{cpu:.2f} % of a processor, {kib / 1024:.1f} MiB", f"<= {CPU_MOST} %", cpu <= CPU_MOST)
 
 
 class Series:

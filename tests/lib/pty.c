@@ -246,6 +246,17 @@ void pty_pump(struct pty *pty, int ms)
 	}
 }
 
+bool pty_output(struct pty *pty, int ms)
+{
+	long end = now_ms() + ms, left;
+	size_t before = pty->n_raw;
+
+	while (pty->n_raw == before && (left = end - now_ms()) >= 0)
+		if (!step(pty, (int)left) && pty->status >= 0)
+			break;
+	return pty->n_raw != before;
+}
+
 static bool until(struct pty *pty, const char *text, bool there, int ms)
 {
 	long end = now_ms() + ms;

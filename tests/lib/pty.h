@@ -46,6 +46,8 @@ void pty_send(struct pty *pty, const void *buf, size_t len);
 void pty_resize(struct pty *pty, int rows, int cols);
 /* Read what comes for that long, or less if the command ends. */
 void pty_pump(struct pty *pty, int ms);
+/* Until some output has come and been taken in; false: none within that time. */
+bool pty_output(struct pty *pty, int ms);
 bool pty_expect(struct pty *pty, const char *text, int ms);
 /* Until the text is not on the screen. */
 bool pty_gone(struct pty *pty, const char *text, int ms);

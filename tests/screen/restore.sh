@@ -25,7 +25,7 @@ fi
 
 for sig in HUP INT QUIT TERM SEGV ABRT BUS ILL FPE; do
   fresh
-  on_screen "SIG$sig" --expect 'heaptop' --expect 'tty' --signal "$sig" \
+  on_screen "gate 1: SIG$sig" --expect 'heaptop' --expect 'tty' --signal "$sig" \
     --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
   reap
 done
@@ -98,7 +98,7 @@ reap
 
 # the program is killed: heaptop stays, and leaves as it should; with -x by itself
 fresh
-on_screen "the program is killed" --expect 'heaptop' \
+on_screen "gate 1: the program is killed" --expect 'heaptop' \
   --exec "kill -KILL \$(sed -n 's/^ready //p' '$notes')" --expect '■' --send q \
   --wait --check-screen --check-restored -- "$HEAPTOP" "$tty" tick "$notes" 100
 fresh

@@ -12,7 +12,9 @@
  *	--base N	compare with a file made after N seconds
  *	--processes	as one of several
  *	--threads	several threads; --gap N: heaptop slept N seconds
+ *	--launched	as our own child, which q asks about
  *	--keys		print the key table instead
+ *	--picker	the process picker instead, on made-up processes: SCRIPT is what is typed
  */
 #include <getopt.h>
 #include <locale.h>
@@ -23,7 +25,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "heap/view.h"
+#include "target/proclist.h"
 #include "tests/lib/fakeheap.h"
+#include "ui/picker.h"
 #include "ui/ui.h"
 
 struct source {
@@ -80,6 +84,45 @@ static bool source_choose(void *ctx, uint32_t id)
 	return id < 6;
 }
 
+static int env_number(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && atoi(text) > 0 ? atoi(text) : otherwise;
+}
+
+/* The picker has a loop of its own on the terminal: here its model, drawn once, with its styles. */
+static int show_picker(const char *typed, bool unicode)
+{
+	static const struct proc_row made[] = {
+		{ 812, 1000, "user", UINT64_C(3) << 30, 31, 93600, "sceneview --hd scene.json", NULL },
+		{ 4, 0, "root", UINT64_C(512) << 20, 1, 7200, "dbd --config /etc/dbd.conf", "it runs as another user" },
+		{ 4242, 1000, "user", UINT64_C(24) << 20, 6, 61, "漢字 server --port 80", NULL },
+		{ 99, 1000, "user", UINT64_C(900) << 10, 1, 2, "[no program]", "it has no allocator that heaptop knows" },
+	};
+	size_t n = sizeof(made) / sizeof(made[0]);
+	struct proc_row *rows = xcalloc(n, sizeof(*rows));
+	struct picker p;
+
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = made[i];
+		rows[i].command = xstrdup(made[i].command);
+		rows[i].refusal = made[i].refusal ? xstrdup(made[i].refusal) : NULL;
+	}
+	struct canvas *c = canvas_create(env_number("LINES", 24), env_number("COLUMNS", 80), unicode);
+	picker_init(&p, NULL);
+	picker_take(&p, rows, n);
+	for (; *typed; typed++)
+		picker_key(&p, &(struct key_event){ .key = (unsigned char)*typed });
+	picker_draw(&p, c);
+	CLEANUP_FREE char *text = canvas_dump(c);
+	CLEANUP_FREE char *styles = canvas_dump_styles(c);
+	printf("%s===== styles\n%s", text, styles);
+	picker_deinit(&p);
+	canvas_destroy(c);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -88,13 +131,14 @@ int main(int argc, char **argv)
 		{ "snapshot", no_argument, NULL, 'i' }, { "attached", no_argument, NULL, 'p' },
 		{ "dropped", required_argument, NULL, 'd' }, { "keys", no_argument, NULL, 'k' }, { "processes", no_argument, NULL, 'P' },
 		{ "threads", no_argument, NULL, 't' }, { "gap", required_argument, NULL, 'g' },
+		{ "launched", no_argument, NULL, 'l' }, { "picker", no_argument, NULL, 'c' },
 		{ "base", required_argument, NULL, 'b' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct fakeheap_config config = { .rate = 1 };
 	struct ui_options ui = { .delay = 1, .title = "./sceneview --hd scene.json" };
 	unsigned steps = 20, base = 0;
-	bool several = false;
+	bool several = false, launched = false, picker = false;
 	int opt, sig;
 
 	setlocale(LC_CTYPE, "");
@@ -111,12 +155,16 @@ int main(int argc, char **argv)
 		case 't': config.threads = true; break;
 		case 'g': config.gap = (uint32_t)atoi(optarg); break;
 		case 'P': several = true; break;
+		case 'l': launched = true; break;
+		case 'c': picker = true; break;
 		case 'k': ui_print_keys(); return 0;
 		default: return 2;
 		}
 	}
 	if (optind + 1 != argc)
 		return 2;
+	if (picker)
+		return show_picker(argv[optind], !ui.no_unicode);
 	ui.script = argv[optind];
 	struct source source = { .heap = fakeheap_create(&config) };
 	for (unsigned i = 0; i < steps; i++) {
@@ -129,7 +177,7 @@ int main(int argc, char **argv)
 	if (!source.view)
 		source.view = fakeheap_view(source.heap);
 	struct ui_source ops = {
-		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot,
+		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot, .launched = launched,
 		.base = source.base, .base_names = fakeheap_names(source.heap), 
 		.base_name = "runs/before.pb.gz", .processes = several ? source_processes : NULL,
 		.choose = source_choose, .choose_threads = config.snapshot ? NULL : source_choose_threads,

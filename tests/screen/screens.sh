@@ -2,27 +2,11 @@
 # Every screen at three sizes, with Unicode and in ASCII, and the style layer of one of them: dumped
 # by scripted keys and compared with tests/screen/expected/. Looks (256 colours, 8, none) follow from
 # the style layer by a table that tests/unit/test_canvas.c checks.
-#
-#	screens.sh --update	writes the expected files anew: look at the difference before believing it
+# UPDATE=1: see tests/lib/golden.sh.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
+. "${abs_top_srcdir:-.}/tests/lib/golden.sh"
 
 screenrun=${SCREENRUN:-$abs_top_builddir/tests/screen/screenrun}
-expected=$abs_top_srcdir/tests/screen/expected
-update=
-[ "${1-}" = --update ] && update=1
-
-# check NAME FILE
-check() {
-  if [ -n "$update" ]; then
-    cp "$2" "$expected/$1"
-    pass "$1 written"
-  elif cmp -s "$2" "$expected/$1"; then
-    pass "$1"
-  else
-    fail "$1" "the screen differs"
-    diff -u "$expected/$1" "$2" | head -n 60 | sed 's/^/#   | /'
-  fi
-}
 
 # The screens of a tour: a name, and the keys that lead there from the one before.
 tour() {
@@ -114,7 +98,7 @@ for size in 120x40 80x24 40x10; do
       printf '===== %s\n' "${file##*/}"
       cat "$file"
     done > "$dir.all"
-    check "$size-$charset.txt" "$dir.all"
+    golden "$size-$charset.txt" "$dir.all"
     if [ $charset = ascii ]; then
       ok "$size in ASCII is ASCII" sh -c "! LC_ALL=C grep -q '[^ -~]' '$dir.all'"
     fi
@@ -127,7 +111,7 @@ dir=$tmp/sampled
 mkdir -p "$dir"
 tour 80x24 "$dir" | sed -n '1,2p' > "$dir.script"
 ok "sampled runs" timeout 20 "$screenrun" --rate 65536 --attached --dropped 1234 "$dir.script"
-check sampled.txt "$dir/sites"
+golden sampled.txt "$dir/sites"
 
 # against a file: every screen that shows differences, at each size
 for size in 120x40 80x24 40x10; do
@@ -149,11 +133,8 @@ key M
 :save-display $dir/7-marks
 END
   ok "$size against a base runs" timeout 20 "$screenrun" --base 8 "$dir.script"
-  for file in "$dir"/*; do
-    printf '===== %s\n' "${file##*/}"
-    cat "$file"
-  done >"$dir.all"
-  check "base-$size.txt" "$dir.all"
+  together "$dir" >"$dir.all"
+  golden "base-$size.txt" "$dir.all"
 done
 
 # several processes
@@ -171,11 +152,8 @@ key p G Enter
 :save-display $dir/4-gone
 END
   ok "$size with several processes runs" timeout 20 "$screenrun" --processes "$dir.script"
-  for file in "$dir"/*; do
-    printf '===== %s\n' "${file##*/}"
-    cat "$file"
-  done >"$dir.all"
-  check "processes-$size.txt" "$dir.all"
+  together "$dir" >"$dir.all"
+  golden "processes-$size.txt" "$dir.all"
 done
 
 # names that try to break the screen: no control byte comes through, nothing moves

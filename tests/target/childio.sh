@@ -110,7 +110,7 @@ for sig in KILL SEGV ABRT; do
   fresh
   on_screen "heaptop gets SIG$sig" --expect heaptop --exec "until grep -q 'tick 5' '$notes'; do sleep 0.05; done" \
     --signal "$sig" --wait --status $((128 + $(kill -l $sig))) -- "$HEAPTOP" "$tty" tick "$notes" 100
-  goes_on "SIG$sig: the program goes on, its window closed"
+  goes_on "gate 3: SIG$sig: the program goes on, its window closed"
   reap
 done
 fresh

@@ -48,8 +48,8 @@ ok "descriptors, environment, signals, ids, arguments are the same" diff "$tmp/w
 
 python3 -c 'import os, sys; sys.stdout.buffer.write(os.urandom(3000000))' >"$tmp/in"
 timeout -k 5 60 "$HEAPTOP" -o "$snap" -- cat <"$tmp/in" >"$tmp/copy" 2>"$tmp/err"
-is "cat of 3 MB leaves with 0" "$?" 0
-ok "and copies to the byte" cmp "$tmp/in" "$tmp/copy"
+is "gate 2: cat of 3 MB leaves with 0" "$?" 0
+ok "gate 2: and copies to the byte" cmp "$tmp/in" "$tmp/copy"
 watched sh -c 'echo out; echo err >&2'
 is "output" "$(cat "$tmp/out")" out
 like "error output" "$(cat "$tmp/err")" '(^|'$'\n'')err'
