@@ -133,11 +133,11 @@ static void test_columns(void **state)
 	CLEANUP_FREE char *list = columns_list(hidden);
 	assert_string_equal(list, "percent,blocks");
 	l.hidden = hidden;
-	columns_layout(&l, 200, REPORT_LIVE_BYTES, false, true, true);
+	columns_layout(&l, 200, REPORT_LIVE_BYTES, COLUMNS_SITES, true, true, false);
 	assert_int_equal(l.n, 3);	/* live is always there */
 	assert_null(columns_parse("", &hidden));
 	l.hidden = hidden;
-	columns_layout(&l, 200, REPORT_ALLOC_BYTES, true, true, true);
+	columns_layout(&l, 200, REPORT_ALLOC_BYTES, COLUMNS_TREE, true, true, true);
 	assert_true(l.n >= 1 && l.list[0].id == COLUMN_VALUE);
 	CLEANUP_FREE char *all = columns_list(0);
 	assert_null(columns_parse(all, &hidden));
