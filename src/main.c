@@ -151,7 +151,7 @@ static int view_snapshot(struct cli *cli, bool screen)
 
 	struct export_options options = export_options(cli);
 	if (screen)
-		return screen_show(cli, &options);
+		return screen_show(cli, &options, judge);
 	struct err *err = snapshot_read(cli->input, &view, &names);
 	if (err)
 		return fail(err, EXIT_FAILED);

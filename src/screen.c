@@ -300,7 +300,7 @@ int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver
 	return ok ? 0 : cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED;
 }
 
-int screen_show(const struct cli *cli, const struct export_options *options)
+int screen_show(const struct cli *cli, const struct export_options *options, screen_judge_fn judge)
 {
 	struct source source = { .names = names_create(NULL), .options = options };
 	enum ui_leave leave = UI_LEAVE_QUIT;
@@ -319,6 +319,11 @@ int screen_show(const struct cli *cli, const struct export_options *options)
 	if (err)
 		fprintf(stderr, "heaptop: %s\n", err->text);
 	int code = err ? EXIT_FAILED : leave == UI_LEAVE_SIGNAL ? 128 + sig : 0;
+	/* left before the file was read: nothing can be said of it */
+	if (!code && source.view)
+		code = judge(cli, source.view, source.names, NULL, code);
+	else if (!code && cli->nfail_if)
+		code = EXIT_FAILED;
 	err_free(err);
 	err_free(source.failed);
 	saver_destroy(source.saver);

@@ -9,12 +9,18 @@ struct cli;
 struct collector;
 struct export_options;
 struct relay;
+struct modules;
+struct names;
 struct saver;
+struct view;
 
 /* Returns heaptop's exit code. */
 int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver,
 		 struct relay *relay);
 /* The file cli->input, read while the screen is open already; `options` of what is saved from there. */
-int screen_show(const struct cli *cli, const struct export_options *options);
+typedef int (*screen_judge_fn)(const struct cli *cli, struct view *view, struct names *names, const struct modules *mods,
+			       int code);
+/* `judge`: what the exit code is in the end, by --fail-if. */
+int screen_show(const struct cli *cli, const struct export_options *options, screen_judge_fn judge);
 
 #endif

@@ -408,9 +408,10 @@ int detail_source(struct ui *ui, const struct detail_facts *f, int y, int x, int
 	char what[300] = "no debug info says where";
 	const struct source_text *s = f->source;
 
-	if (f->file && *f->file && f->line)
-		snprintf(what, sizeof(what), "%.200s:%u%s%.60s", f->file, f->line, s && s->error ? ": " : "",
-			 s && s->error ? s->error : "");
+	if (s && s->error)
+		snprintf(what, sizeof(what), "%.290s", s->error);	/* says which file */
+	else if (f->file && *f->file && f->line)
+		snprintf(what, sizeof(what), "%.200s:%u", f->file, f->line);
 	else if (f->file && *f->file)
 		snprintf(what, sizeof(what), "%.250s", f->file);
 	heading(ui, y, x, cols, "SOURCE", what);

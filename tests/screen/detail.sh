@@ -119,7 +119,7 @@ cat >"$tmp/follow" <<END
 size 120x40
 key Enter
 expect ─ Queue<…>::push() ─
-expect SOURCE src/queue.h:41: No such file or directory
+expect SOURCE src/queue.h: No such file or directory
 key j
 expect ─ std::map<…>::emplace<…>() ─
 key Enter
