@@ -6,6 +6,7 @@
 # that a suppression could name.
 [ -z "${ASAN_OPTIONS-}" ] || export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 . "${abs_top_srcdir:-.}/tests/lib/onscreen.sh"
+need python3
 need_ptrace
 
 # the harness itself: it must see what a program leaves behind
