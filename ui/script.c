@@ -28,8 +28,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/worker.h"
 #include "ui/detail.h"
 #include "ui/screen.h"
+#include "ui/tools.h"
 
 #define AWAIT_SECONDS 20
 #define SOURCE_MS 10000
@@ -47,9 +49,11 @@ static void settle(struct ui *ui)
 {
 	ui_poll(ui);
 	ui_draw(ui);
-	for (int i = 0; detail_waits(ui) && i < SOURCE_MS; i++) {
+	for (int i = 0; (detail_waits(ui) || worker_busy(ui->worker)) && i < SOURCE_MS; i++) {
 		poll(NULL, 0, 1);
-		if (detail_poll(ui))
+		bool files = tools_poll(ui);
+
+		if (detail_poll(ui) || files)
 			ui_draw(ui);
 	}
 }
