@@ -124,8 +124,10 @@ struct fakeheap *fakeheap_create(const struct fakeheap_config *config)
 	f->names = names_create(NULL);
 	f->addr = 0x10000;
 	put_names(f);
-	heap_thread(f->heap, 0, 4242, "sceneview\0\0\0\0\0\0", 0);
-	heap_thread(f->heap, 1, 4250, "worker-1\0\0\0\0\0\0\0", 0);
+	if (!f->config.threads) {
+		heap_thread(f->heap, 0, 4242, "sceneview\0\0\0\0\0\0", 0);
+		heap_thread(f->heap, 1, 4250, "worker-1\0\0\0\0\0\0\0", 0);
+	}
 	fakeheap_step(f);
 	return f;
 }
