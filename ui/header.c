@@ -291,46 +291,81 @@ static void blind_spots(const struct ui *ui, char *buf, size_t len)
 		snprintf(buf + n, len - n, "%smerged %s", n ? "  " : "", format_count(num, ui->view->totals.merged, 1));
 }
 
+/* One tab as text. `brief`: its name takes five columns at most. */
+static void tab_text(const struct ui *ui, int v, bool narrow, bool brief, char *buf, size_t len)
+{
+	bool active = (int)ui->screen == v;
+	const char *title = view_ops_of(v)->title;
+	int cut = brief && !active && strlen(title) > 5 ? 3 : -1;
+	/* narrow: one blank between two of them */
+	const char *before = active ? "[" : narrow ? "" : " ", *behind = active ? "]" : narrow ? "" : " ";
+
+	snprintf(buf, len, "%s%s%c %.*s%s%s", narrow && v ? " " : "", before, '1' + v, cut, title,
+		 v == UI_OUTPUT && output_unseen(ui->output) && !active ? "•" : "", behind);
+}
+
+static bool tab_there(const struct ui *ui, int v)
+{
+	return v != UI_OUTPUT || ui->output;
+}
+
+/* Columns of all tabs. */
+static int tabs_width(const struct ui *ui, bool narrow)
+{
+	char text[40];
+	int w = 0;
+
+	for (int v = 0; v < UI_VIEWS; v++)
+		if (tab_there(ui, v)) {
+			tab_text(ui, v, narrow, false, text, sizeof(text));
+			w += canvas_width(ui->canvas, text);
+		}
+	return w;
+}
+
 void tabs_draw(struct ui *ui, struct rect r)
 {
-	static const char digits[UI_VIEWS] = { '1', '2', '3', '4', '5', '6', '7' };
 	struct canvas *c = ui->canvas;
-	char text[160];
+	char text[160], spots[120] = "", filter[120] = "", chosen[160];
 	int x = r.x;
 	bool narrow = r.cols < TABS_NARROW, inverted = ui->inverted && (ui->screen == UI_TREE || ui->screen == UI_FLAME);
+
+	choice_text(ui, chosen, sizeof(chosen));
+	if (ui->filter)
+		snprintf(filter, sizeof(filter), "filter: %.100s", ui->filter);
+	if (ui->view)
+		blind_spots(ui, spots, sizeof(spots));
+	/* what the numbers leave out matters more than the whole names of tabs */
+	int beside = 0;
+	const char *notes[] = { chosen, filter, spots };
+	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
+		beside += *notes[i] ? 2 + canvas_width(c, notes[i]) : 0;
+	bool brief = beside && tabs_width(ui, narrow) + beside > r.cols;
 
 	canvas_clip(c, r.y, r.x, 1, r.cols);
 	for (int v = 0; v < UI_VIEWS; v++) {
 		ui->layout.tab_x[v][0] = ui->layout.tab_x[v][1] = 0;
-		if (v == UI_OUTPUT && !ui->output)
+		if (!tab_there(ui, v))
 			continue;
-		bool active = (int)ui->screen == v;
-		/* narrow: one blank between two of them */
-		const char *before = active ? "[" : narrow ? "" : " ", *behind = active ? "]" : narrow ? "" : " ";
-		snprintf(text, sizeof(text), "%s%s%c %s%s%s", narrow && v ? " " : "", before, digits[v], view_ops_of(v)->title,
-			 v == UI_OUTPUT && output_unseen(ui->output) && !active ? "•" : "", behind);
+		tab_text(ui, v, narrow, brief, text, sizeof(text));
 		ui->layout.tab_x[v][0] = x;
-		x = canvas_put(c, r.y, x, active ? STYLE_TAB_ACTIVE : STYLE_TAB, text);
+		x = canvas_put(c, r.y, x, (int)ui->screen == v ? STYLE_TAB_ACTIVE : STYLE_TAB, text);
 		ui->layout.tab_x[v][1] = x;
 	}
 	x += 2;
 	int right = r.x + r.cols;
-	choice_text(ui, text, sizeof(text));
-	if (*text) {
-		canvas_put_max(c, r.y, x, right - x, STYLE_WARN, text);
-		x += canvas_width(c, text) + 2;
+	if (*chosen) {
+		canvas_put_max(c, r.y, x, right - x, STYLE_WARN, chosen);
+		x += canvas_width(c, chosen) + 2;
 	}
-	if (ui->filter) {
+	if (*filter) {
 		/* what is left out comes before everything else */
-		snprintf(text, sizeof(text), "filter: %.100s", ui->filter);
-		int w = canvas_width(c, text), room = right - x;
+		int w = canvas_width(c, filter), room = right - x;
 		w = w < room ? w : room;
-		canvas_put_cut(c, r.y, x, w, STYLE_WARN, text);
+		canvas_put_cut(c, r.y, x, w, STYLE_WARN, filter);
 		x += w + 2;
 	}
 	if (ui->view) {
-		char spots[120];
-		blind_spots(ui, spots, sizeof(spots));
 		int w = canvas_width(c, spots);
 		if (w && x + w > right) {
 			/* the first of them, and that there are more */

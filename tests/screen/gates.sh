@@ -72,6 +72,8 @@ for screen in $screens; do
       # shellcheck disable=SC2086 # words
       key=$(printf '%s\n' $keys | grep -vxm 1 'F[0-9]*')
       printf 'key %s\nkey %s\n:save-display %s\nkey Esc Esc Esc\n' "$screen" "$key" "$tmp/seen/$screen-$name"
+      # rows by site again after those by function, stack, module and thread
+      [ "$name" != group ] || printf 'key %s %s %s %s\n' "$key" "$key" "$key" "$key"
     done
     # still alive, and on the way back
     printf 'key 1\nexpect SITE\n'
