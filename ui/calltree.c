@@ -250,8 +250,8 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 	const char *name = ui_name(ui, cell->function, buf);
 	int nw = canvas_width(c, name);
 	if (cell->file && *cell->file && cell->line)
-		snprintf(place, sizeof(place), "  %.100s:%u", ui_basename(cell->file), cell->line);
-	int pw = canvas_width(c, place);
+		snprintf(place, sizeof(place), "%.100s:%u", ui_basename(cell->file), cell->line);
+	int pw = *place ? 2 + canvas_width(c, place) : 0;
 	if (first != cell && first->func_key == cell->func_key) {
 		x = canvas_put(c, y, x, cell_style(ui, cell) | extra, name);
 		snprintf(text, sizeof(text), " ↻%u", row->hidden + 2);
@@ -272,8 +272,7 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 		int fit = end - x < nw ? end - x : nw;
 		canvas_put_cut(c, y, x, fit, cell_style(ui, cell) | extra, name);
 		x += fit;
-		if (x + pw <= end)
-			canvas_put(c, y, x, STYLE_DIM | extra, place);
+		canvas_put_place(c, y, x, end, STYLE_DIM | extra, place);
 	} else {
 		int room = width - pw > width / 2 ? width - pw : width / 2;
 		if (width < 34)
@@ -282,7 +281,7 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 		int mw = canvas_width(c, mark), fit = nw + mw < room ? nw : room > mw ? room - mw : 0;
 		canvas_put_cut(c, y, x, fit, cell_style(ui, cell) | extra, name);
 		canvas_put(c, y, x + fit, cell_style(ui, cell) | extra, mark);
-		canvas_put(c, y, x + fit + mw, STYLE_DIM | extra, place);
+		canvas_put_place(c, y, x + fit + mw, end, STYLE_DIM | extra, place);
 	}
 	canvas_clip_all(c);
 }

@@ -226,6 +226,29 @@ void canvas_fill(struct canvas *c, int y, int x, int n, style_t style, uint32_t 
 		put_cell(c, y, x, style, ch, 1);
 }
 
+#define PLACE_MIN 7	/* columns worth showing of one that is cut */
+
+int canvas_put_place(struct canvas *c, int y, int x, int end, style_t style, const char *place)
+{
+	int room = end - x - 2, w = canvas_width(c, place);
+
+	if (!*place || room < (w < PLACE_MIN ? w : PLACE_MIN))
+		return x;
+	x = canvas_put(c, y, x, style, "  ");
+	if (w > room) {
+		const char *s = place;
+
+		while (*s && w > room - 1) {
+			int width;
+			next_char(c, &s, &width);
+			w -= width;
+		}
+		x += canvas_char(c, y, x, style, 0x2026);
+		place = s;
+	}
+	return canvas_put(c, y, x, style, place);
+}
+
 void canvas_put_cut(struct canvas *c, int y, int x, int width, style_t style, const char *text)
 {
 	if (width <= 0)

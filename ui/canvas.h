@@ -107,6 +107,9 @@ int canvas_char(struct canvas *c, int y, int x, style_t style, uint32_t ch);
 int canvas_put(struct canvas *c, int y, int x, style_t style, const char *text);
 /* At most `max` columns of it; returns the column after what was put. */
 int canvas_put_max(struct canvas *c, int y, int x, int max, style_t style, const char *text);
+/* Where something is, whose end says most ("queue.h:41"), two columns behind `x` and up to `end`: its beginning gives way,
+ * and all of it where too little would be left. Returns the column after it. */
+int canvas_put_place(struct canvas *c, int y, int x, int end, style_t style, const char *place);
 /* Exactly `width` columns: cut with an ellipsis at the right if it is longer, padded with blanks. */
 void canvas_put_cut(struct canvas *c, int y, int x, int width, style_t style, const char *text);
 /* Right aligned in `width` columns that end before column x + width; too long: the left is cut. */

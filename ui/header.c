@@ -461,20 +461,18 @@ static void status_name(struct ui *ui, struct rect r, const struct selection *se
 	} else {
 		char place[256] = "";
 		if (sel->file && *sel->file && sel->line)
-			snprintf(place, sizeof(place), "  %s:%u", sel->file, sel->line);
+			snprintf(place, sizeof(place), "%s:%u", sel->file, sel->line);
 		else if (sel->file && *sel->file)
-			snprintf(place, sizeof(place), "  %s", sel->file);
-		size_t used = strlen(place);
-		if (sel->module && *sel->module && !sel->unknown)
-			snprintf(place + used, sizeof(place) - used, "  %s", sel->module);
-		int pw = canvas_width(c, place);
-		if (pw > room / 2)
-			pw = room / 2;
-		int nw = canvas_width(c, sel->function);
-		if (nw > room - pw)
-			nw = room - pw;
+			snprintf(place, sizeof(place), "%s", sel->file);
+		bool module = sel->module && *sel->module && !sel->unknown;
+		int pw = (*place ? 2 + canvas_width(c, place) : 0) + (module ? 2 + canvas_width(c, sel->module) : 0);
+		int nw = canvas_width(c, sel->function), half = pw < room / 2 ? pw : room / 2;
+		if (nw > room - half)
+			nw = room - half;
 		canvas_put_cut(c, r.y, r.x, nw, STYLE_STATUS, sel->function);
-		canvas_put_cut(c, r.y, r.x + nw, pw, STYLE_DIM, place);
+		int x = canvas_put_place(c, r.y, r.x + nw, r.x + room, STYLE_DIM, place);
+		if (module && x + 2 < r.x + room)
+			canvas_put_cut(c, r.y, x + 2, r.x + room - x - 2, STYLE_DIM, sel->module);
 	}
 	canvas_put(c, r.y, r.x + r.cols - w, STYLE_NUMBER, right);
 }

@@ -229,10 +229,10 @@ static void draw_name(struct ui *ui, int y, int x, int width, const struct repor
 		style |= STYLE_MATCH;
 	place[0] = '\0';
 	if (s->file && *s->file && s->line)
-		snprintf(place, sizeof(place), "  %.100s:%u", ui_basename(s->file), s->line);
+		snprintf(place, sizeof(place), "%.100s:%u", ui_basename(s->file), s->line);
 	else if (s->file && *s->file)
-		snprintf(place, sizeof(place), "  %.100s", ui_basename(s->file));
-	int nw = canvas_width(c, name), mw = canvas_width(c, mark), pw = canvas_width(c, place);
+		snprintf(place, sizeof(place), "%.100s", ui_basename(s->file));
+	int nw = canvas_width(c, name), mw = canvas_width(c, mark), pw = *place ? 2 + canvas_width(c, place) : 0;
 	/* the place matters more than the name's end, as long as half of the room is the name's */
 	int name_room = width - pw > width / 2 ? width - pw : width / 2;
 	if (width < 34)
@@ -243,7 +243,7 @@ static void draw_name(struct ui *ui, int y, int x, int width, const struct repor
 	if (ui->hscroll) {
 		canvas_put(c, y, x - ui->hscroll, style, name);
 		canvas_put(c, y, x - ui->hscroll + nw, style, mark);
-		canvas_put(c, y, x - ui->hscroll + nw + mw, STYLE_DIM | extra, place);
+		canvas_put(c, y, x - ui->hscroll + nw + mw + 2, STYLE_DIM | extra, place);
 		canvas_clip_all(c);
 		return;
 	}
@@ -251,7 +251,7 @@ static void draw_name(struct ui *ui, int y, int x, int width, const struct repor
 		nw = name_room > mw ? name_room - mw : 0;
 	canvas_put_cut(c, y, x, nw, style, name);
 	canvas_put(c, y, x + nw, style, mark);
-	int at = canvas_put(c, y, x + nw + mw, STYLE_DIM | extra, place);
+	int at = canvas_put_place(c, y, x + nw + mw, x + width, STYLE_DIM | extra, place);
 	if (stack) {
 		draw_callers(ui, y, at, x + width - at, s, extra);
 		canvas_clip_all(c);
