@@ -32,7 +32,7 @@ for size in 80x24 120x40; do
   on_screen "gate 6: $size: three keys to its stack and line" --size $size --expect "$line" --send m --pause 1500 --send D \
     --pause 1000 --dump "$tmp/since" --send '\r' --expect "$line" --expect 'accept_all' --dump "$tmp/details" \
     --send '\e' --pause 200 --send q --expect 'Kill it' --send k --wait --check-restored -- "$HEAPTOP" "$victim"
-  like "gate 6: $size: it is the first row by then" "$(grep -m 1 '^>' "$tmp/since")" "session_open.*${line%:*}"
+  like "gate 6: $size: it is the first row by then" "$(grep -m 1 '^>' "$tmp/since")" "session_open.*:${line#*:}"
   ok "gate 6: $size: with its line" grep -q "session_open.*$line" "$tmp/since"
   seen=$(clock_of "$tmp/since")
   ok "gate 6: $size: within 10 seconds (${seen:-?})" test "${seen:-99}" -le 10
