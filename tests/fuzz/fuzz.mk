@@ -17,8 +17,8 @@ $(OUT)/%.o: %.c $(SRCDIR)/tests/fuzz/fuzz.mk
 	@mkdir -p $(@D); echo "  FUZZ     $<"; \
 	$(CLANG) $(FUZZ_CPPFLAGS) -DPRESET_DIR='"presets"' -DSYSCONFDIR='"/etc"' $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
-# the agent itself, as ever: it has no sanitizers
+# what embeds the agent and the BPF program, as ever: they have no sanitizers
 $(OUT)/%.o: %.S src/agent/agent.bin
-	@mkdir -p $(@D); $(CLANG) -Wa,-Isrc/agent -c -o $@ $<
+	@mkdir -p $(@D); $(CLANG) -Wa,-Isrc/agent -Wa,-Isrc/probe -c -o $@ $<
 
 -include $(objects:.o=.d)
