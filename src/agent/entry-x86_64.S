@@ -26,7 +26,7 @@
 	.type	agent_island, @object
 agent_island:
 	.quad	0x706f747061656801
-	.long	3			/* WIRE_VERSION */
+	.long	4			/* WIRE_VERSION */
 	.zero	64
 	.long	agent_end - agent_island	/* end: in the linker script */
 	.long	entry_malloc - agent_island	/* MALLOC */

@@ -29,7 +29,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 #define WIRE_ISLAND_MAGIC 0x706f747061656801ull	/* "\1heaptop", little-endian */
 #define WIRE_CTL_MAGIC 0x6c74637061656801ull
 
