@@ -116,6 +116,18 @@ static void add_sampling(const struct ui *ui, struct pieces *p)
 	pieces_set(piece, "sample", "", text, NULL);
 }
 
+/* By another probe than the agent: which, or that there is a better one; why it isn't that one is in the log. */
+static void add_probe(const struct ui *ui, struct pieces *p)
+{
+	const char *probe = ui->view->info.probe;
+
+	if (!probe)
+		return;
+	bool best = !strchr(probe, '(');
+	pieces_set(pieces_add(p, 35, STYLE_LABEL, best ? STYLE_TEXT : STYLE_WARN), "", NULL,
+		   best ? probe : "uprobes (! log)", best ? "uprobes" : "uprobes !");
+}
+
 static void header_first(const struct ui *ui, struct canvas *c, struct rect r)
 {
 	const struct view *view = ui->view;
@@ -148,6 +160,7 @@ static void header_first(const struct ui *ui, struct canvas *c, struct rect r)
 		p.list[p.n - 1].stretch = true;
 	}
 	add_sampling(ui, &p);
+	add_probe(ui, &p);
 	if (view->info.state != VIEW_SNAPSHOT || view->info.overhead > 0) {
 		percent_short(text, view->info.overhead);
 		pieces_set(pieces_add(&p, 25, STYLE_LABEL, view->info.overhead > 0.1f ? STYLE_WARN : STYLE_TEXT),

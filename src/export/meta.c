@@ -172,6 +172,8 @@ void meta_write(const struct view *view, meta_emit_fn emit, void *ctx)
 	emit_free(emit, ctx, xasprintf(META_PREFIX "command=%s", view->info.command));
 	if (view->info.thread)
 		emit_free(emit, ctx, xasprintf(META_PREFIX "thread=%s", view->info.thread));
+	if (view->info.probe)
+		emit_free(emit, ctx, xasprintf(META_PREFIX "probe=%s", view->info.probe));
 	for (size_t i = 0; i < view->info.nunhooked; i++) {
 		const struct view_unhooked *u = &view->info.unhooked[i];
 		emit_free(emit, ctx, xasprintf(META_PREFIX "unhooked=%s|%s|%s", u->name, u->module,
@@ -337,6 +339,9 @@ bool meta_read(struct view *view, struct trace_stats *samples, size_t n, const c
 	} else if ((rest = after(text, "thread="))) {
 		free(view->info.thread);
 		view->info.thread = clean_copy(rest, strlen(rest));
+	} else if ((rest = after(text, "probe="))) {
+		free(view->info.probe);
+		view->info.probe = clean_copy(rest, strlen(rest));
 	} else if ((rest = after(text, "command="))) {
 		free(view->info.command);
 		view->info.command = clean_copy(rest, strlen(rest));

@@ -92,7 +92,7 @@ struct view_memory {
 struct view_info {
 	int pid;
 	char *command;		/* sanitised */
-	char *probe;		/* how it is measured: "BPF session uprobes"; NULL: not said */
+	char *probe;		/* how it is measured: "BPF session uprobes", in brackets why not by a better way; NULL: agent */
 	char *thread;		/* only blocks of these threads are in the view (heap_choose_threads); NULL: all */
 	enum view_state state;
 	int exit_code;

@@ -49,13 +49,16 @@ struct uprobe_kernel {
 	size_t n, max;
 };
 
+static const struct {
+	const char *name, *since;
+} ways[UPROBE_WAYS] = {
+	[UPROBE_WAY_SESSION] = { "BPF session uprobes", "Linux 6.13" },
+	[UPROBE_WAY_MULTI] = { "BPF uprobes at entries and returns", "Linux 6.6" },
+};
+
 const char *uprobe_way_name(enum uprobe_way way)
 {
-	static const char *const names[UPROBE_WAYS] = {
-		[UPROBE_WAY_SESSION] = "BPF session uprobes",
-		[UPROBE_WAY_MULTI] = "BPF uprobes at entries and returns",
-	};
-	return names[way];
+	return ways[way].name;
 }
 
 /* libbpf's word on what went wrong goes to our log, with -v. */
@@ -147,12 +150,14 @@ struct err *uprobe_kernel_open(const struct uprobe_ctl *init, enum uprobe_way be
 
 	*ret = NULL;
 	libbpf_set_print(to_log);
+	if (best > UPROBE_WAY_SESSION)
+		snprintf(k->why, sizeof(k->why), "as asked, not %s", ways[best - 1].name);
 	for (int way = (int)best; way < UPROBE_WAYS; way++) {
 		k->way = (enum uprobe_way)way;
 		error = load(k, k->way);
 		if (!error || error == -EPERM || error == -EACCES)
 			break;
-		snprintf(k->why, sizeof(k->why), "%s: %s", uprobe_way_name(k->way), strerror(-error));
+		snprintf(k->why, sizeof(k->why), "no %s, which take %s: %s", ways[way].name, ways[way].since, strerror(-error));
 	}
 	if (error) {
 		uprobe_kernel_close(k);

@@ -35,7 +35,7 @@ struct err *uprobe_kernel_open(const struct uprobe_ctl *init, enum uprobe_way be
 void uprobe_kernel_close(struct uprobe_kernel *k);
 
 enum uprobe_way uprobe_kernel_way(const struct uprobe_kernel *k);
-/* Why not a better one; "" if there is none. */
+/* Why not a better one: "no BPF session uprobes, which take Linux 6.13: Invalid argument"; "" if there is none. */
 const char *uprobe_kernel_why(const struct uprobe_kernel *k);
 
 /* Written by heaptop at any time, a field at a time; the program reads it with every call. */

@@ -23,7 +23,7 @@ for way in uprobe uprobe-multi; do
   is "$way: every stack is complete" "$(header "$tmp/out" stacks_complete_pct)" 100.00
 done
 is "the best way is named" "$(header "$tmp/uprobe" probe)" "BPF session uprobes"
-is "so is the other" "$(header "$tmp/uprobe-multi" probe)" "BPF uprobes at entries and returns"
+is "so is the other" "$(header "$tmp/uprobe-multi" probe)" "BPF uprobes at entries and returns (as asked, not BPF session uprobes)"
 run 60 "$HEAPTOP" -e -b -x -d 0.5 "$known" 1 0 "$tmp/truth"
 figures() { sites "$1" site alloc_blocks alloc_bytes live_blocks live_bytes free_blocks | sort; }
 is "the agent has the same figures" "$(figures "$tmp/out")" "$(figures "$tmp/uprobe")"
