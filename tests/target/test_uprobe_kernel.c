@@ -1,0 +1,226 @@
+/*
+ * What heaptop keeps in the kernel for the second probe: records and counters come out as calls went in, by both ways,
+ * and reading them allocates nothing, however many there are; nor does any operation on a map of the same kind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "probe/uprobe_kernel.h"
+#include "tests/lib/counted.h"
+#include "tests/lib/ownpoint.h"
+#include "wire/wire.h"
+
+#define CALLS 3000u
+#define ENTRIES 1000u
+
+/* What is probed: neither inlined nor cloned, and never an address of this process's own heap. */
+static __attribute__((noipa)) void *take(size_t size)
+{
+	return (void *)(size << 20);
+}
+
+static __attribute__((noipa)) void give(void *block)
+{
+	__asm__ volatile("" :: "r"(block) : "memory");
+}
+
+struct seen {
+	uint64_t allocs, frees, bytes, stacks, threads, others;
+};
+
+static void see(void *ctx, const struct uprobe_record *r, size_t size)
+{
+	struct seen *seen = ctx;
+
+	switch (r->kind) {
+	case WIRE_ALLOC:
+		seen->allocs++;
+		seen->bytes += ((const struct uprobe_alloc *)r)->size;
+		seen->stacks += size >= sizeof(struct uprobe_alloc) + r->bytes && r->bytes >= 64;
+		break;
+	case WIRE_FREE:
+		seen->frees++;
+		break;
+	case WIRE_THREAD:
+		seen->threads += r->tid == (uint32_t)syscall(SYS_gettid);
+		break;
+	default:
+		seen->others++;
+	}
+}
+
+static struct uprobe_kernel *opened(enum uprobe_way best, uint64_t rate)
+{
+	const struct uprobe_ctl init = {
+		.rate = rate, .seed = 1, .active = 1, .free_all = rate <= 1, .max_stack = 1024,
+	};
+	struct uprobe_kernel *k;
+	struct err *err = uprobe_kernel_open(&init, best, &k);
+
+	if (err && (err->code == ERR_DENIED || err->code == ERR_UNSUPPORTED)) {
+		print_message("%s\n", err->text);
+		err_free(err);
+		skip();
+	}
+	if (err)
+		fail_msg("%s", err->text);
+	return k;
+}
+
+static void attach(struct uprobe_kernel *k)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct uprobe_point at_take = { .cookie = 1 << UPROBE_SIZE };
+	struct uprobe_point at_give = { .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE };
+
+	assert_true(fd >= 0);
+	assert_true(ownpoint_offset((uintptr_t)take, &at_take.offset));
+	assert_true(ownpoint_offset((uintptr_t)give, &at_give.offset));
+	struct err *err = uprobe_kernel_attach(k, getpid(), fd, &at_give, 1, true);
+	if (!err)
+		err = uprobe_kernel_attach(k, getpid(), fd, &at_take, 1, false);
+	if (err)
+		fail_msg("%s", err->text);
+	close(fd);
+}
+
+static void every_call(enum uprobe_way way)
+{
+	struct uprobe_kernel *k = opened(way, 1);
+	struct seen seen = { 0 };
+	struct uprobe_counts counts;
+	size_t read = 0, rounds = 0;
+
+	assert_int_equal(uprobe_kernel_way(k), way);
+	attach(k);
+	for (size_t i = 1; i <= CALLS; i++)
+		give(take(i));
+	counted_begin();
+	for (size_t n; (n = uprobe_kernel_read(k, 100, see, &seen)); rounds++) {
+		assert_true(n <= 100);
+		read += n;
+		uprobe_kernel_counts(k, &counts);
+		uprobe_kernel_ctl(k)->generation++;
+	}
+	const struct counted heap = counted_end();
+	assert_int_equal(heap.calls, 0);
+	assert_true(rounds >= 2 * CALLS / 100);
+	assert_int_equal(read, 2 * CALLS + 1);
+	assert_int_equal(seen.allocs, CALLS);
+	assert_int_equal(seen.frees, CALLS);
+	assert_int_equal(seen.bytes, (uint64_t)CALLS * (CALLS + 1) / 2);
+	assert_int_equal(seen.stacks, CALLS);
+	assert_int_equal(seen.threads, 1);
+	assert_int_equal(seen.others, 0);
+	assert_int_equal(counts.recorded, 2 * CALLS);
+	assert_int_equal(counts.hits, 2 * CALLS);
+	assert_int_equal(counts.returns, CALLS);
+	assert_int_equal(counts.dropped + counts.lost + counts.nested, 0);
+	/* taken out: the calls go on, nothing more is recorded, and what was is still to be read */
+	give(take(1));
+	uprobe_kernel_detach(k);
+	give(take(1));
+	assert_int_equal(uprobe_kernel_read(k, 100, see, &seen), 2);
+	uprobe_kernel_close(k);
+}
+
+static void test_session(void **state)
+{
+	(void)state;
+	every_call(UPROBE_WAY_SESSION);
+}
+
+static void test_multi(void **state)
+{
+	(void)state;
+	every_call(UPROBE_WAY_MULTI);
+}
+
+/* Sampled: a free is told of what was, and of nothing else; a session skips the returns of what wasn't. */
+static void test_sampled(void **state)
+{
+	(void)state;
+	struct uprobe_kernel *k = opened(UPROBE_WAY_SESSION, 100000);
+	struct seen seen = { 0 };
+	struct uprobe_counts counts;
+
+	attach(k);
+	for (size_t i = 0; i < CALLS; i++)
+		give(take(1000 + i));	/* 7.5 MB: some 75 samples */
+	while (uprobe_kernel_read(k, 100, see, &seen))
+		;
+	uprobe_kernel_counts(k, &counts);
+	assert_in_range(seen.allocs, 20, 200);
+	assert_int_equal(seen.frees, seen.allocs);
+	assert_int_equal(counts.hits, 2 * CALLS);
+	if (uprobe_kernel_way(k) == UPROBE_WAY_SESSION)
+		assert_int_equal(counts.returns, seen.allocs);
+	uprobe_kernel_close(k);
+}
+
+/* One key after the other or all at once, the caller's memory is all there is. */
+static void test_map_operations(void **state)
+{
+	(void)state;
+	static uint64_t keys[ENTRIES], told[ENTRIES];
+	static uint8_t values[ENTRIES];
+	int map = bpf_map_create(BPF_MAP_TYPE_HASH, "heaptop_test", sizeof(keys[0]), sizeof(values[0]), ENTRIES, NULL);
+	uint32_t n = ENTRIES, batch, seen = 0;
+	uint64_t key = 0;
+	uint8_t value;
+
+	if (map < 0)
+		skip();
+	for (size_t i = 0; i < ENTRIES; i++) {
+		keys[i] = 0x10000 + 16 * i;
+		values[i] = (uint8_t)i;
+	}
+	counted_begin();
+	for (size_t i = 0; i < ENTRIES; i++)
+		assert_int_equal(bpf_map_update_elem(map, &keys[i], &values[i], BPF_NOEXIST), 0);
+	for (size_t i = 0; i < ENTRIES; i++) {
+		assert_int_equal(bpf_map_lookup_elem(map, &keys[i], &value), 0);
+		assert_int_equal(value, values[i]);
+	}
+	for (void *last = NULL; bpf_map_get_next_key(map, last, &key) == 0; last = &key)
+		seen++;
+	assert_int_equal(bpf_map_lookup_batch(map, NULL, &batch, told, values, &n, NULL), -ENOENT);
+	for (size_t i = 0; i < ENTRIES; i++)
+		assert_int_equal(bpf_map_delete_elem(map, &keys[i]), 0);
+	uint32_t again = ENTRIES;
+	assert_int_equal(bpf_map_update_batch(map, keys, values, &again, NULL), 0);
+	assert_int_equal(bpf_map_delete_batch(map, keys, &again, NULL), 0);
+	const struct counted heap = counted_end();
+	assert_int_equal(heap.calls, 0);
+	assert_int_equal(seen, ENTRIES);
+	assert_int_equal(n, ENTRIES);
+	assert_int_equal(again, ENTRIES);
+	assert_int_equal(bpf_map_get_next_key(map, NULL, &key), -ENOENT);
+	close(map);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_session),
+		cmocka_unit_test(test_multi),
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_map_operations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
