@@ -2,7 +2,7 @@
  * What a malloc+free pair costs, as the program itself sees it: for a profiler's start and end must not
  * count, only what it adds to each call.
  *
- *	pairs [-t THREADS] [-d FRAMES] [-b tight|ring] [-n PAIRS] [-r ROUNDS] [-w ROUNDS] [-o FILE]
+ *	pairs [-t THREADS] [-d FRAMES] [-b tight|ring|door] [-n PAIRS] [-r ROUNDS] [-w ROUNDS] [-o FILE]
  *
  * Each thread calls down until FRAMES functions are on its stack, clone and start of the thread
  * included, and then does -r times PAIRS pairs, after -w times as many that aren't timed: a profiler
@@ -11,6 +11,7 @@
  *	tight	malloc(64) and free, nothing else
  *	ring	an allocation-bound program: sizes from 16 to 1,039 bytes, small ones oftener, from four
  *		functions in turn; each block is written to and lives until 64 later ones are there
+ *	door	no pair at all but a getppid: what coming into the kernel and back costs on this machine now
  *
  * Written at the end, on one line: "mean_ns M median_ns D best_ns B whole_ns W pairs N": ns of wall
  * time a pair in all timed rounds, in the median one, in the best one, in all with those before; each
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +88,12 @@ static void ring(long pairs)
 		free(blocks[i]);
 }
 
+static void door(long pairs)
+{
+	for (long k = 0; k < pairs; k++)
+		syscall(SYS_getppid);
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -149,7 +157,8 @@ int main(int argc, char **argv)
 		switch (opt) {
 		case 't': options.threads = atoi(optarg); break;
 		case 'd': options.frames = atoi(optarg); break;
-		case 'b': options.body = strcmp(optarg, "ring") ? tight : ring; break;
+		case 'b': options.body = !strcmp(optarg, "ring") ? ring :
+				!strcmp(optarg, "door") ? door : tight; break;
 		case 'n': options.pairs = atol(optarg); break;
 		case 'r': options.rounds = atoi(optarg); break;
 		case 'w': options.warm_rounds = atoi(optarg); break;

@@ -42,9 +42,9 @@ def built(command):
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
-def cc1plus(folder):
+def cc1plus(folder, text="templates.cc"):
     source = os.path.join(folder, "templates.ii")
-    built(["g++", "-E", os.path.join(HERE, "templates.cc"), "-o", source])
+    built(["g++", "-E", os.path.join(HERE, text), "-o", source])
     program = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
                              check=True).stdout.strip()
     return [program, "-quiet", "-fpreprocessed", source, "-o", "/dev/null"], {}
@@ -85,15 +85,15 @@ def redis_server(folder):
     return found
 
 
-def redis(way, folder):
-    """A server behind `way`, loaded over a socket; the Run of redis-benchmark."""
+def redis(front, folder):
+    """A server behind `front`, the beginning of a command, loaded over a socket; the Run of redis-benchmark."""
     socket = os.path.join(folder, "redis.sock")
     server = redis_server(folder)
     argv = [server, "--port", "0", "--unixsocket", socket, "--save", "", "--daemonize", "no",
             "--dir", folder, "--logfile", os.path.join(folder, "redis.log")]
     load = ["redis-benchmark", "-s", socket, "-q", "-n", "1000" if QUICK else "50000", "-d", "100",
             "-r", "10000", "-t", "set,get,lpush,hset"]
-    with Command(behind(way, folder, argv)) as command:
+    with Command(front + argv) as command:
         end = time.monotonic() + 30
         while subprocess.run(["redis-cli", "-s", socket, "ping"], capture_output=True,
                              check=False).stdout != b"PONG\n" and time.monotonic() < end:
@@ -137,7 +137,7 @@ def main():
         for name in chosen:
             if name == "redis":
                 need("redis-benchmark", "redis-cli")
-                ways = {way: lambda way=way: redis(way, folder) for way in WAYS}
+                ways = {way: lambda way=way: redis(behind(way, folder, []), folder) for way in WAYS}
                 what = "redis-server, redis-benchmark -t set,get,lpush,hset"
             else:
                 command, tool, what = PROGRAMS[name]
