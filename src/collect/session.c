@@ -287,6 +287,9 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 	*ret_exit = pid ? 1 : LAUNCH_FAILED;
 	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
 	s->intake.recorder = s->recorder;
+	/* the agent's lease is renewed all the time anyway, and its owner may lack the rights */
+	if (config->uprobe)
+		told_init(&s->told);
 	if (!err)
 		err = pid ? session_enter_attached(s, pid, ret_exit) : session_enter_launched(s, ret_exit);
 	if (err) {
@@ -356,6 +359,7 @@ void session_close(struct session *s)
 	target_destroy(s->target);
 	residence_deinit(&s->residence);
 	touching_close(s->touching);
+	told_deinit(&s->told);
 	heap_destroy(s->heap);
 	recorder_destroy(s->recorder);
 	frames_destroy(s->frames);
@@ -488,7 +492,8 @@ static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
 
-	if (now - s->last_renew >= RENEW_SECONDS && s->placed) {
+	told_step(&s->told, target_pid(s->target), now);
+	if (s->placed && told_due(&s->told, SIDEBAND_EXEC, now, now - s->last_renew, RENEW_SECONDS)) {
 		/* ERR_GONE here is seen by target_poll too */
 		struct err *err = s->probe->ops->renew(s->probe, s->target);
 		/* an attached process isn't traced: its exec shows by the agent's memory being gone */
@@ -507,7 +512,7 @@ static void look_after(struct session *s)
 		look_at_threads(s, now);
 	const struct residence_of of = residence_of(s);
 	residence_step(&s->residence, &of, now);
-	if (now - s->last_modules >= s->modules_interval)
+	if (told_due(&s->told, SIDEBAND_CODE, now, now - s->last_modules, s->modules_interval))
 		err_free(session_refresh_modules(s));
 	if (now - s->last_refine >= REFINE_SECONDS) {
 		ticks_clock_refine(&s->clock);

@@ -14,6 +14,7 @@
 #include "collect/control.h"
 #include "collect/intake.h"
 #include "collect/residence.h"
+#include "collect/told.h"
 #include "collect/session.h"
 #include "probe/probe.h"
 #include "target/target.h"
@@ -51,6 +52,7 @@ struct session {
 	struct control control;
 	struct residence residence;
 	struct touching *touching;	/* or NULL: page faults aren't sampled */
+	struct told told;
 	uint64_t usage_events;	/* events at the last look at the usage */
 	double work;		/* seconds of CPU time spent on events */
 	double pause_seconds;	/* the target was stopped to get in */

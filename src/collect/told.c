@@ -1,0 +1,47 @@
+/* When to look at /proc again; see told.h. */
+#include "collect/told.h"
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+#define SECONDS 1.0	/* between looks when nothing was told: what is unmapped never is */
+/* So long after it things aren't over: a library's first mapping is told of, but its others and its relocations follow. */
+#define MOMENT 0.5
+
+void told_init(struct told *t)
+{
+	struct err *err = sideband_open(&t->sideband);
+
+	if (err)
+		log_line("%s: mappings are looked at as often as is cheap", err->text);
+	else
+		log_line("perf_event tells what the program maps and executes");
+	err_free(err);
+}
+
+void told_deinit(struct told *t)
+{
+	sideband_close(t->sideband);
+	*t = (struct told){ 0 };
+}
+
+void told_step(struct told *t, pid_t pid, double now)
+{
+	unsigned news = t->sideband ? sideband_take(t->sideband, pid) : 0;
+
+	if (news & SIDEBAND_CODE)
+		t->code = now;
+	if (news & SIDEBAND_EXEC)
+		t->exec = now;
+}
+
+bool told_due(const struct told *t, enum sideband_news what, double now, double since, double interval)
+{
+	double last = what == SIDEBAND_EXEC ? t->exec : t->code;
+
+	if (t->sideband && now - last > MOMENT && interval < SECONDS)
+		interval = SECONDS;
+	return since >= interval;
+}

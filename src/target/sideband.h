@@ -1,0 +1,35 @@
+/*
+ * What the kernel tells of processes without being asked, by perf_event's side-band: that one has mapped code (MMAP2), or
+ * has executed another program (COMM of an exec). So /proc needn't be read again and again to find that nothing has
+ * changed. That something was unmapped is told by nobody.
+ *
+ * One event a processor, of all processes, each with a small ring: that sees every thread of a process whenever it began,
+ * but takes CAP_PERFMON. What is about others is passed over. Records that were lost may have been about
+ * anything. Nothing is placed anywhere; closing it leaves nothing. The collector thread.
+ */
+#ifndef HEAPTOP_TARGET_SIDEBAND_H
+#define HEAPTOP_TARGET_SIDEBAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct sideband;
+
+enum sideband_news {	/* bits */
+	SIDEBAND_CODE = 1,	/* code was mapped, or a mapping made executable */
+	SIDEBAND_EXEC = 2,
+};
+
+/* News from now on. ERR_DENIED: it takes CAP_PERFMON, or perf_event_paranoid below 1; or as err_errno. */
+struct err *sideband_open(struct sideband **ret);
+void sideband_close(struct sideband *s);	/* accepts NULL */
+
+/* News of this process since the last time; a handful of reads from memory where there are none. */
+unsigned sideband_take(struct sideband *s, pid_t pid);
+
+/* Inside, for its test: news of `pid` among the records from *tail to head in a ring of `size` bytes, a power of two. */
+unsigned sideband_parse(const uint8_t *ring, size_t size, uint64_t *tail, uint64_t head, pid_t pid);
+
+#endif
