@@ -508,7 +508,7 @@ static void look_after(struct session *s)
 	bool busy = s->control.on && s->intake.events != s->usage_events;
 	if (now - s->last_usage >= (busy ? CONTROL_SECONDS : USAGE_SECONDS))
 		measure(s, now, false);
-	if (now >= s->next_threads)
+	if (told_due(&s->told, SIDEBAND_THREADS, now, now - s->next_threads + THREADS_SECONDS, THREADS_SECONDS))
 		look_at_threads(s, now);
 	const struct residence_of of = residence_of(s);
 	residence_step(&s->residence, &of, now);

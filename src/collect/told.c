@@ -17,7 +17,7 @@ void told_init(struct told *t)
 	if (err)
 		log_line("%s: mappings are looked at as often as is cheap", err->text);
 	else
-		log_line("perf_event tells what the program maps and executes");
+		log_line("perf_event tells what the program maps and executes, and of its threads");
 	err_free(err);
 }
 
@@ -35,11 +35,13 @@ void told_step(struct told *t, pid_t pid, double now)
 		t->code = now;
 	if (news & SIDEBAND_EXEC)
 		t->exec = now;
+	if (news & SIDEBAND_THREADS)
+		t->threads = now;
 }
 
 bool told_due(const struct told *t, enum sideband_news what, double now, double since, double interval)
 {
-	double last = what == SIDEBAND_EXEC ? t->exec : t->code;
+	double last = what == SIDEBAND_EXEC ? t->exec : what == SIDEBAND_THREADS ? t->threads : t->code;
 
 	if (t->sideband && now - last > MOMENT && interval < SECONDS)
 		interval = SECONDS;

@@ -12,7 +12,7 @@
 
 struct told {
 	struct sideband *sideband;	/* or NULL */
-	double code, exec;		/* when the last was told of, monotonic seconds */
+	double code, exec, threads;	/* when the last was told of, monotonic seconds */
 };
 
 /* For processes the second probe watches; others are polled. What isn't permitted is said in the log. Closed by told_deinit. */

@@ -52,6 +52,7 @@ static int open_ring(const struct sideband *s, struct ring *ring, int cpu)
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
+		.task = 1,
 	};
 
 	ring->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -96,14 +97,15 @@ static void copy_out(void *to, const uint8_t *ring, size_t size, uint64_t at, si
 }
 
 /*
- * MMAP2: { header; u32 pid, tid; u64 addr, len, pgoff; ... }, COMM: { header; u32 pid, tid; char comm[] }: both begin with
- * whom they are about, in our PID namespace. LOST: { header; u64 id, lost }.
+ * MMAP2: { header; u32 pid, tid; u64 addr, len, pgoff; ... }, COMM: { header; u32 pid, tid; char comm[] }, FORK and EXIT:
+ * { header; u32 pid, ppid; u32 tid, ptid; u64 time }: all begin with whom they are about, in our PID namespace.
+ * LOST: { header; u64 id, lost }.
  */
 unsigned sideband_parse(const uint8_t *ring, size_t size, uint64_t *tail, uint64_t head, pid_t pid)
 {
 	struct {
 		struct perf_event_header header;
-		uint32_t pid, tid;
+		uint32_t pid, other;
 	} r;
 	unsigned news = 0;
 
@@ -113,17 +115,19 @@ unsigned sideband_parse(const uint8_t *ring, size_t size, uint64_t *tail, uint64
 			break;	/* not what the kernel writes */
 		*tail += r.header.size;
 		if (r.header.type == PERF_RECORD_LOST)
-			news |= SIDEBAND_CODE | SIDEBAND_EXEC;
+			news |= SIDEBAND_ALL;
 		else if ((pid_t)r.pid != pid)
 			continue;
 		else if (r.header.type == PERF_RECORD_MMAP2)
 			news |= SIDEBAND_CODE;
 		else if (r.header.type == PERF_RECORD_COMM && r.header.misc & PERF_RECORD_MISC_COMM_EXEC)
 			news |= SIDEBAND_EXEC;
+		else if (r.header.type == PERF_RECORD_FORK || r.header.type == PERF_RECORD_EXIT)
+			news |= SIDEBAND_THREADS;
 	}
 	if (*tail != head) {
 		*tail = head;
-		news |= SIDEBAND_CODE | SIDEBAND_EXEC;
+		news |= SIDEBAND_ALL;
 	}
 	return news;
 }

@@ -1,7 +1,7 @@
 /*
- * What the kernel tells of processes without being asked, by perf_event's side-band: that one has mapped code (MMAP2), or
- * has executed another program (COMM of an exec). So /proc needn't be read again and again to find that nothing has
- * changed. That something was unmapped is told by nobody.
+ * What the kernel tells of processes without being asked, by perf_event's side-band: that one has mapped code (MMAP2), has
+ * executed another program (COMM of an exec), or that a thread of it has begun or ended (FORK, EXIT). So /proc needn't be
+ * read again and again to find that nothing has changed. That something was unmapped is told by nobody.
  *
  * One event a processor, of all processes, each with a small ring: that sees every thread of a process whenever it began,
  * but takes CAP_PERFMON. What is about others is passed over. Records that were lost may have been about
@@ -20,6 +20,8 @@ struct sideband;
 enum sideband_news {	/* bits */
 	SIDEBAND_CODE = 1,	/* code was mapped, or a mapping made executable */
 	SIDEBAND_EXEC = 2,
+	SIDEBAND_THREADS = 4,
+	SIDEBAND_ALL = 7,
 };
 
 /* News from now on. ERR_DENIED: it takes CAP_PERFMON, or perf_event_paranoid below 1; or as err_errno. */

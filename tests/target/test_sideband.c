@@ -1,5 +1,5 @@
 /*
- * Side-band records: a process that maps code or executes another program is told of, and nobody else; what was lost
+ * Side-band records: a process that maps code, executes another program or starts a thread is told of, and nobody else; what was lost
  * may have been anything; nonsense in a ring ends it.
  */
 #include <setjmp.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +26,11 @@ struct child {
 	int in, out;
 };
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
 static void child_main(int in, int out)
 {
 	char c;
@@ -35,6 +41,11 @@ static void child_main(int in, int out)
 
 		if (c == 'p')
 			mprotect(at, 4096, PROT_READ | PROT_EXEC);
+		if (c == 't') {
+			pthread_t thread;
+			pthread_create(&thread, NULL, nothing, NULL);
+			pthread_join(thread, NULL);
+		}
 		if (c == 'e') {
 			dup2(in, 0);
 			dup2(out, 1);
@@ -117,7 +128,10 @@ static void test_told(void **state)
 	assert_true(sideband_take(s, one.pid) & SIDEBAND_CODE);
 	assert_true(quiet(s, one.pid));
 	tell(&one, 'e');
-	assert_int_equal(sideband_take(s, one.pid), SIDEBAND_CODE | SIDEBAND_EXEC);
+	assert_int_equal(sideband_take(s, one.pid) & ~SIDEBAND_THREADS, SIDEBAND_CODE | SIDEBAND_EXEC);
+	assert_true(quiet(s, two.pid));
+	tell(&two, 't');
+	assert_true(sideband_take(s, two.pid) & SIDEBAND_THREADS);
 	end(&two);	/* which has a copy of the other one's pipe */
 	end(&one);
 	sideband_close(s);
@@ -151,7 +165,7 @@ static void test_parse(void **state)
 {
 	(void)state;
 	static uint8_t ring[SIZE];
-	const unsigned all = SIDEBAND_CODE | SIDEBAND_EXEC;
+	const unsigned all = SIDEBAND_ALL;
 
 	assert_int_equal(parsed(ring, 0, 0), 0);
 	/* about another, a name that is no exec, then around the ring's end */
@@ -163,6 +177,10 @@ static void test_parse(void **state)
 	assert_int_equal(parsed(ring, at, more), SIDEBAND_CODE);
 	put(ring, at, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 24, 42);
 	assert_int_equal(parsed(ring, at, at + 24), SIDEBAND_EXEC);
+	put(ring, at, PERF_RECORD_FORK, 0, 32, 42);
+	assert_int_equal(parsed(ring, at, at + 32), SIDEBAND_THREADS);
+	put(ring, at, PERF_RECORD_EXIT, 0, 32, 42);
+	assert_int_equal(parsed(ring, at, at + 32), SIDEBAND_THREADS);
 	put(ring, at, PERF_RECORD_LOST, 0, 24, 0);
 	assert_int_equal(parsed(ring, at, at + 24), all);
 	/* nonsense: no size, more than there is, less than a record */
