@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What each probe costs, in one run: none, the agent, uprobes by either way, all sampling at the same rate.
 
-pairs: added ns a malloc+free pair in a loop that does nothing else; for uprobes that is their whole cost, since each
-call is one, sampled or not. cc1plus: run time of a compiler on templates. redis: the time of redis-benchmark, so the ratio
-is that of the throughputs. A pair's best round is judged, for whoever else is at work on the machine adds to all others;
-and by the cost of a system call in the same run: what a trap takes depends on the machine by far more than on us, and
-the target is for one where a getppid takes 216 ns. There is no target for programs under uprobes: they pay for what they allocate.
+pairs: added ns a malloc+free pair in a loop that does nothing else; for uprobes that is their whole
+cost, since each call is one, sampled or not. cc1plus: run time of a compiler on templates. redis: the
+time of redis-benchmark, so the ratio is that of the throughputs.
+
+A pair's CPU time is judged, of the best run, for whoever else is at work on the machine adds to wall time;
+and by the cost of a system call in the same run: what a trap takes depends on the machine by far more
+than on us, and the target is for one where a getppid takes 216 ns. There is no target for programs under
+uprobes: they pay for what they allocate.
 """
 from bench import HEAPTOP, QUICK, finish, in_turn, line, median, need, rounds, run, scratch
 from pairs import measure, of
@@ -29,7 +32,7 @@ def pairs(folder):
         ways = {way: lambda front=front: measure(front, options, folder) for way, front in WAYS.items()}
         ways["door"] = lambda: measure([], ["-b", "door", "-t", str(threads)] + PAIRS_SIZE, folder)
         results = in_turn(ways, ROUNDS)
-        best = {way: min([r.get("best_ns", float("nan")) for r in results[way]]) for way in results}
+        best = {way: min([r.get("cpu_ns", float("nan")) for r in results[way]]) for way in results}
         middle = {way: of(results, way, "median_ns") for way in WAYS}
         added = {way: best[way] - best["none"] for way in WAYS}
         most = UPROBE_MOST * max(1, best["door"] / DOOR)
@@ -40,8 +43,8 @@ def pairs(folder):
             elif way == "uprobe-multi":
                 target, good = "more than uprobe", added[way] > added["uprobe"]
             line(f"probe.pairs.{threads}.{way}", f"{' '.join(WAYS[way][1:])} pairs {' '.join(options)}",
-                 f"{best['none']:.1f} ns bare, {added[way]:+.0f} ns ({middle[way] - middle['none']:+.0f} by the "
-                 f"median), {added[way] / added['agent']:.0f} times the agent's", target, good)
+                 f"{best['none']:.1f} ns bare, {added[way]:+.0f} ns of CPU ({middle[way] - middle['none']:+.0f} of "
+                 f"wall time), {added[way] / added['agent']:.0f} times the agent's", target, good)
 
 
 def program(name, what, results):
