@@ -9,6 +9,7 @@
 #include "collect/collect.h"
 #include "heap/view.h"
 #include "report/rss.h"
+#include "report/touched.h"
 #include "unwind/unwind.h"
 
 static const char *state_name(enum view_state state)
@@ -134,6 +135,8 @@ static void memory(FILE *out, const struct view *v)
 			s->res_bytes, s->swap_bytes, report_value_of(s, REPORT_UNTOUCHED_BYTES));
 	if (report_value_known(v, REPORT_FAULT_BYTES))
 		fprintf(out, "# touched_bytes: %" PRIu64 "\n", s->fault_bytes);
+	if (v->info.faults_why)
+		fprintf(out, "# faults_off: %s\n", v->info.faults_why);
 	if (!rss.total)
 		return;
 	fprintf(out, "# rss_sum: %" PRIu64 "\n", rss.total);
@@ -142,6 +145,27 @@ static void memory(FILE *out, const struct view *v)
 	fprintf(out, "# rss_error: %.0f\n# scan_pct: %.2f\n", rss.error, (double)v->info.memory.scan_share * 100);
 	if (rss_judge(&rss, v->info.attached, note, sizeof(note)))
 		fprintf(out, "# rss_note: %s\n", note);
+}
+
+#define TOUCHES_MAX 40u		/* lines; what is beyond is added up in one more */
+
+/* Who touched whose memory, most first; names have no tabs. */
+static void touches(FILE *out, struct report *report)
+{
+	size_t n;
+	uint64_t rest = 0;
+	CLEANUP_FREE struct report_touch *list = report_touches(report, &n);
+
+	if (n)
+		fprintf(out, "# touch_columns: touched_bytes\ttoucher\tasked_by\n");
+	for (size_t i = 0; i < n; i++) {
+		if (i < TOUCHES_MAX)
+			fprintf(out, "# touch: %" PRIu64 "\t%s\t%s\n", list[i].bytes, list[i].toucher, list[i].owner);
+		else
+			rest += list[i].bytes;
+	}
+	if (rest)
+		fprintf(out, "# touch: %" PRIu64 "\tothers\tothers\n", rest);
 }
 
 static void header(FILE *out, struct report *report, const struct process_list *list)
@@ -182,6 +206,7 @@ static void header(FILE *out, struct report *report, const struct process_list *
 	fprintf(out, "# alloc_error_pct: %.2f\n", percent_error(sqrt(s->alloc_var), s->alloc_bytes));
 	fprintf(out, "# rss_bytes: %" PRIu64 "\n# threads: %u\n", i->rss, i->threads);
 	memory(out, v);
+	touches(out, report);
 	fprintf(out, "# events: %" PRIu64 "\n# stacks_complete_pct: %.2f\n", i->events,
 		percent(i->stacks_complete, i->stacks));
 	incomplete(out, i);

@@ -36,6 +36,7 @@ struct collect_config {
 	bool uprobe;			/* nothing is placed in the program: probe_uprobe_create(); */
 	bool uprobe_multi;		/* not by session uprobes */
 	bool faults;			/* page faults are sampled */
+	bool no_res;			/* what is resident isn't looked at */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */
@@ -133,6 +134,10 @@ void collector_want_classes(struct collector *c, bool want);
 /* heap_choose_threads in all processes; a view that is so soon follows. Children
  * that have ended stay as they are. */
 void collector_choose_threads(struct collector *c, const char *which);
+/* Page faults are sampled from now on in all processes, where that can be (view_info.faults, .faults_why), or no more; what
+ * they have told stays. What is resident is looked at, or no more. */
+void collector_want_faults(struct collector *c, bool want);
+void collector_want_res(struct collector *c, bool want);
 void collector_kill(struct collector *c, int sig);		/* signal the (first) process */
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);

@@ -71,6 +71,7 @@ struct collector {
 	uint64_t now_asked, now_done;	/* collector_view_now */
 	uint64_t whole_asked;		/* the newest of them that wants classes */
 	bool want_classes;
+	int want_faults, want_res;	/* 1, 0; -1: as it is */
 };
 
 static void notify(struct collector *c)
@@ -144,6 +145,7 @@ struct wants {
 	uint64_t rate;
 	double refresh;
 	int sig;
+	int faults, res;		/* 1, 0; -1: as before */
 	bool threads_set;
 	char *threads;			/* owned */
 };
@@ -158,7 +160,9 @@ static struct wants take_wants(struct collector *c)
 		.detach = c->want_detach, .stop = c->want_stop,
 		.now = c->now_asked != c->now_done,
 		.threads_set = c->want_threads_set, .threads = c->want_threads,
+		.faults = c->want_faults, .res = c->want_res,
 	};
+	c->want_faults = c->want_res = -1;
 	c->want_threads_set = false;
 	c->want_threads = NULL;
 	c->want_pause_set = c->want_rate_set = false;
@@ -183,6 +187,10 @@ static bool carry_out(struct collector *c, struct wants *w)
 		follow_pause(c->follow, w->pause);
 	if (w->rate_set)
 		follow_set_rate(c->follow, w->rate);
+	if (w->faults >= 0)
+		follow_want_faults(c->follow, w->faults);
+	if (w->res >= 0)
+		follow_want_res(c->follow, w->res);
 	if (w->refresh > 0)
 		c->config.refresh = w->refresh;
 	if (w->sig)
@@ -352,6 +360,8 @@ struct err *collector_start(const struct collect_config *config, struct collecto
 			    int *ret_exit)
 {
 	struct collector *c = xcalloc(1, sizeof(*c));
+
+	c->want_faults = c->want_res = -1;
 
 	c->config = *config;
 	c->exit_code = -1;
@@ -531,6 +541,24 @@ void collector_want_classes(struct collector *c, bool want)
 	if (want && !c->want_classes)
 		c->now_asked++;		/* a screen waits for the first of them */
 	c->want_classes = want;
+	pthread_mutex_unlock(&c->lock);
+	wake(c);
+}
+
+void collector_want_faults(struct collector *c, bool want)
+{
+	pthread_mutex_lock(&c->lock);
+	c->want_faults = want;
+	c->now_asked++;
+	pthread_mutex_unlock(&c->lock);
+	wake(c);
+}
+
+void collector_want_res(struct collector *c, bool want)
+{
+	pthread_mutex_lock(&c->lock);
+	c->want_res = want;
+	c->now_asked++;
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
 }

@@ -37,6 +37,9 @@ struct rate_sample control_sample(const struct control_counts *from, const struc
 		.free_calls = since(from->free_calls, to->free_calls),
 		.alloc_bytes = since(from->alloc_bytes, to->alloc_bytes),
 		.live_samples = (double)to->live_samples,
+		.faults = since(from->faults, to->faults),
+		.fault_samples = since(from->fault_samples, to->fault_samples),
+		.scan_share = to->scan_share,
 	};
 }
 

@@ -22,6 +22,8 @@ struct control_counts {
 	uint64_t events, allocs;	/* handled; allocs of them allocations */
 	uint64_t alloc_calls, free_calls, alloc_bytes;	/* the model's estimates */
 	uint64_t live_samples;
+	uint64_t faults, fault_samples;	/* page faults while they are counted; of them sampled */
+	double scan_share;	/* now: of the time, that looking at its page maps takes */
 };
 
 struct control {

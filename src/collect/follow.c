@@ -365,6 +365,22 @@ void follow_choose_threads(struct follow *f, const char *which)
 	f->thread = copy;
 }
 
+void follow_want_faults(struct follow *f, bool want)
+{
+	f->config.faults = want;
+	for (size_t i = 0; i < f->ps.n; i++)
+		if (f->ps.list[i]->session)
+			session_want_faults(f->ps.list[i]->session, want);
+}
+
+void follow_want_res(struct follow *f, bool want)
+{
+	f->config.no_res = !want;
+	for (size_t i = 0; i < f->ps.n; i++)
+		if (f->ps.list[i]->session)
+			session_want_res(f->ps.list[i]->session, want);
+}
+
 void follow_signal(struct follow *f, int sig)
 {
 	if (f->ps.n && f->ps.list[0]->session)

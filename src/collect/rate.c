@@ -74,7 +74,9 @@ static double passing(const struct rate_sample *s)
 
 double rate_overhead(const struct rate_sample *s)
 {
-	return s->cpu > 0 ? (recording(s) + passing(s)) / s->cpu : 0;
+	double faults = (s->faults * RATE_FAULT_NS + s->fault_samples * RATE_FAULT_SAMPLE_NS) * 1e-9;
+
+	return s->cpu > 0 ? (recording(s) + passing(s) + faults) / s->cpu + s->scan_share : 0;
 }
 
 /* Of a cost for all events, what the allocations are charged with: themselves and their frees. */

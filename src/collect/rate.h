@@ -18,6 +18,15 @@
 #define RATE_PASS_NS 1.2
 #define RATE_EVENT_NS 30.0
 
+/*
+ * What page faults cost it beside their own cost while they are sampled: each for being counted, a sample
+ * for the registers and the stack the kernel copies (make bench BENCH=faults). And a look at its page maps holds the lock
+ * of its memory map for reading: a thread that maps memory then waits, which is no larger a share of its time than the looks
+ * are of all time.
+ */
+#define RATE_FAULT_NS 60.0
+#define RATE_FAULT_SAMPLE_NS 1500.0
+
 #define RATE_MAX (8ull << 20)		/* never rarer than one sample in 8 MiB */
 #define RATE_MIN 64u			/* an R smaller than this saves nothing over every call */
 /* Sampled live blocks aimed at, at most. Each takes about 90 bytes here, with its share of a table
@@ -35,6 +44,8 @@ struct rate_sample {
 	double alloc_calls, free_calls;	/* calls they stand for, estimated */
 	double alloc_bytes;	/* and bytes */
 	double live_samples;	/* sampled blocks alive, at the interval's end */
+	double faults, fault_samples;	/* page faults counted, of them sampled */
+	double scan_share;	/* of the time, that looking at its page maps takes */
 };
 
 struct rate_control {
@@ -55,7 +66,8 @@ struct rate_control {
 
 void rate_init(struct rate_control *control, double budget, uint64_t rate);
 
-/* The fraction of its CPU time that heaptop costs the target, calls let pass included. 0: no CPU time. */
+/* The fraction of its CPU time that heaptop costs the target: calls let pass, page faults sampled and page maps looked
+ * at included, which no rate changes and none is chosen for. 0: no CPU time. */
 double rate_overhead(const struct rate_sample *sample);
 
 /* Returns the rate to use from now on (also kept in the control). */

@@ -28,6 +28,17 @@ void residence_deinit(struct residence *r)
 	pagemap_close(&r->map);
 }
 
+void residence_want(struct residence *r, bool want)
+{
+	if (want == !r->off)
+		return;
+	r->off = !want;
+	r->passing = false;
+	pagemap_close(&r->map);
+	r->memory.scan_share = 0;
+	r->next = r->next_rss = 0;
+}
+
 static int runs(void *ctx, uint64_t start, uint64_t end, struct page_run *ret, size_t max, size_t *ret_n,
 		uint64_t *ret_next)
 {
@@ -146,6 +157,8 @@ static void go_on(struct residence *r, const struct residence_of *of, double now
 
 void residence_step(struct residence *r, const struct residence_of *of, double now)
 {
+	if (r->off)
+		return;
 	/* what was there before us is what is there now, and nothing of it is tracked */
 	if (!r->known && now >= r->next_rss)
 		look_at_rss(r, of, now);
@@ -157,6 +170,8 @@ void residence_step(struct residence *r, const struct residence_of *of, double n
 
 void residence_finish(struct residence *r, const struct residence_of *of, double now)
 {
+	if (r->off)
+		return;
 	if (r->passing) {
 		r->passing = false;
 		pagemap_close(&r->map);

@@ -30,12 +30,15 @@ struct residence {
 	double took, took_rss;		/* CPU seconds, the last ones */
 	double interval, interval_rss;	/* and how long until the next */
 	uint64_t events, rss;		/* when the last pass began */
+	bool off;			/* nobody wants to know */
 	bool attached, known;		/* to a running process; what was there then is known */
 };
 
 /* attached: the process has a past. */
 void residence_init(struct residence *r, bool attached);
 void residence_deinit(struct residence *r);
+/* Go on looking, or no more: what was found last stays, the share of the time is 0 then. A pass there is is given up. */
+void residence_want(struct residence *r, bool want);
 
 /* Who is looked at. `probe`: placed, or NULL. */
 struct residence_of {

@@ -164,30 +164,26 @@ static void open_faults(struct session *s)
 {
 	struct err *err = s->config.faults ? touching_open(s->target, &s->touching) : NULL;
 
+	free(s->faults_why);
+	s->faults_why = err ? xstrdup(err->text) : NULL;
 	if (err)
 		log_line("%s", err->text);
 	err_free(err);
 }
 
-static size_t drain_faults(struct session *s, bool last)
+static struct touching_of touching_of(struct session *s)
 {
-	const struct touching_of of = {
+	return (struct touching_of){
 		.heap = s->heap,
 		.unwinder = s->unwinder,
 		.frames = s->frames,
+		.clock = &s->clock,
 		.missed = refresh_after_miss,
 		.ctx = s,
 	};
-
-	if (!s->touching)
-		return 0;
-	double began = thread_cpu_seconds();
-	size_t n = touching_step(s->touching, &of, ticks_to_ns(&s->clock, ticks_now()), monotonic_seconds(), last);
-	s->work += thread_cpu_seconds() - began;
-	return n;
 }
 
-size_t session_drain(struct session *s, bool last)
+static size_t drain_events(struct session *s, bool last)
 {
 	if (!s->placed)
 		return 0;
@@ -198,6 +194,18 @@ size_t session_drain(struct session *s, bool last)
 		s->probe->ops->resync(s->probe);
 	s->intake.resync = false;
 	s->work += thread_cpu_seconds() - began;
+	return n;
+}
+
+/* Page faults first: what is heard of a block after one was touched is told by times, what is heard before isn't. */
+size_t session_drain(struct session *s, bool last)
+{
+	const struct touching_of of = touching_of(s);
+	size_t n = s->touching ? touching_take(s->touching, &of) : 0;
+
+	n += drain_events(s, last);
+	if (s->touching)
+		touching_settle(s->touching, &of, monotonic_seconds(), last);
 	return n;
 }
 
@@ -260,6 +268,7 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->frames = frames_create(s->mods, place->modules);
 	s->heap = new_heap(s);
 	residence_init(&s->residence, false);
+	residence_want(&s->residence, !config->no_res);
 	s->clock = *place->clock;
 	s->clock.ticks0 = ticks_now();
 	s->clock.ns0 += (uint64_t)((double)(s->clock.ticks0 - place->clock->ticks0) * s->clock.ns_per_tick);
@@ -284,6 +293,7 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 
 	s->attached = pid != 0;
 	residence_init(&s->residence, s->attached);
+	residence_want(&s->residence, !config->no_res);
 	*ret_exit = pid ? 1 : LAUNCH_FAILED;
 	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
 	s->intake.recorder = s->recorder;
@@ -358,7 +368,8 @@ void session_close(struct session *s)
 	s->probe->ops->destroy(s->probe);
 	target_destroy(s->target);
 	residence_deinit(&s->residence);
-	touching_close(s->touching);
+	touching_close(s->touching, s->heap);
+	free(s->faults_why);
 	told_deinit(&s->told);
 	heap_destroy(s->heap);
 	recorder_destroy(s->recorder);
@@ -378,6 +389,7 @@ static void measure(struct session *s, double now, bool last)
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
 	s->last_usage = now;
 	s->usage_events = s->intake.events;
+	struct touching_counts faults = touching_counts(s->touching);
 	struct control_counts counts = {
 		.time = now,
 		.cpu = s->usage.cpu,
@@ -389,6 +401,9 @@ static void measure(struct session *s, double now, bool last)
 		.free_calls = heap_free_calls(s->heap),
 		.alloc_bytes = heap_alloc_bytes(s->heap),
 		.live_samples = heap_live_samples(s->heap),
+		.faults = s->faults_before.faults + faults.faults,
+		.fault_samples = s->faults_before.samples + faults.samples,
+		.scan_share = (double)s->residence.memory.scan_share,
 	};
 	control_measure(&s->control, &counts, s->clock.ns_per_tick, last);
 	if (s->placed && !s->starting && !last)
@@ -528,13 +543,13 @@ static void look_after(struct session *s)
 static struct err *on_exec(struct session *s)
 {
 	session_drain(s, true);
-	drain_faults(s, true);
 	s->probe->ops->destroy(s->probe);
 	s->placed = s->extend = false;
 	heap_destroy(s->heap);
 	s->heap = new_heap(s);
 	residence_deinit(&s->residence);
 	residence_init(&s->residence, false);
+	residence_want(&s->residence, !s->config.no_res);
 	/* a rate chosen by hand stays */
 	control_init(&s->control, s->config.budget, s->control.on ? s->config.rate : s->control.rate,
 		     s->control.on);
@@ -584,7 +599,6 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 			s->ending = true;
 			err_free(session_refresh_modules(s));
 			session_drain(s, true);
-			drain_faults(s, true);
 			measure(s, monotonic_seconds(), true);
 			const struct residence_of of = residence_of(s);
 			residence_finish(&s->residence, &of, monotonic_seconds());
@@ -608,7 +622,7 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
 	uint64_t taught = s->taught;
-	size_t n = session_drain(s, false) + drain_faults(s, false);
+	size_t n = session_drain(s, false);
 
 	look_after(s);
 	if (s->replaced) {
@@ -672,6 +686,8 @@ struct view *session_publish(struct session *s, enum session_classes classes)
 		.rss = s->usage.rss,
 		.memory = s->residence.memory,
 		.faults = s->touching != NULL,
+		.faults_why = s->faults_why,
+		.res_off = s->residence.off,
 		.threads = s->usage.threads,
 		.pause = (float)s->pause_seconds,
 		.nhooks = (uint32_t)(nhooks - nun),
@@ -712,6 +728,31 @@ void session_choose_threads(struct session *s, const char *which)
 {
 	s->config.thread = which;
 	heap_choose_threads(s->heap, which);
+}
+
+void session_want_faults(struct session *s, bool want)
+{
+	s->config.faults = want;
+	if (s->ended || s->detached || want == (s->touching != NULL))
+		return;
+	if (want) {
+		open_faults(s);
+		return;
+	}
+	const struct touching_of of = touching_of(s);
+	struct touching_counts counts;
+	touching_settle(s->touching, &of, monotonic_seconds(), true);
+	counts = touching_counts(s->touching);
+	s->faults_before.samples += counts.samples;
+	s->faults_before.faults += counts.faults;
+	touching_close(s->touching, s->heap);
+	s->touching = NULL;
+}
+
+void session_want_res(struct session *s, bool want)
+{
+	s->config.no_res = !want;
+	residence_want(&s->residence, want);
 }
 
 void session_signal(struct session *s, int sig)

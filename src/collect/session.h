@@ -69,6 +69,9 @@ void session_pause(struct session *s, bool paused);
 void session_set_rate(struct session *s, uint64_t rate);	/* 0: auto */
 /* heap_choose_threads, now and for what is executed later; `which` must live as long. */
 void session_choose_threads(struct session *s, const char *which);
+/* Page faults are sampled from now on, or no more; what is resident is looked at, or no more. */
+void session_want_faults(struct session *s, bool want);
+void session_want_res(struct session *s, bool want);
 void session_signal(struct session *s, int sig);
 
 /* For poll(2): becomes readable when the process ends; -1 if there is none. */

@@ -2,25 +2,32 @@
 #include "collect/touching.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/ticks.h"
 #include "collect/frames.h"
 #include "heap/heap.h"
 #include "target/faults.h"
 #include "target/pagemap.h"
 #include "target/rss.h"
+#include "target/target.h"
 #include "unwind/unwind.h"
 
 #define SETTLE_SECONDS 0.1
+#define FIND_SHARE 0.01		/* of a core, at most, that going through the live blocks takes */
 #define FRAMES_MAX 512u
 #define PENDING_MAX 4096u	/* samples between two settlings; what is beyond is settled at once */
 #define HUGE_BYTES (2ull << 20)
+#define KNOWN_THREADS 256u
 
 struct pending {
 	uint64_t addr, period;
+	uint64_t time;		/* ns since the heap's start */
 	size_t first;		/* of its frames */
 	uint32_t n;
+	pid_t tid;
 	int why;
 };
 
@@ -28,12 +35,15 @@ struct touching {
 	struct faults *faults;
 	struct target *target;
 	const struct touching_of *of;	/* during a step */
-	struct pending *pending;
+	struct pending *pending;	/* the heap has a hit for each, in this order */
 	size_t npending, pending_cap;
+	size_t nready;			/* of them: events that came with them are in */
 	uint64_t *addrs;		/* of all pending stacks */
 	size_t naddrs, addrs_cap;
-	uint64_t counted;		/* at the last settling */
-	double next;			/* monotonic seconds */
+	uint64_t counted, ready_count;	/* faults: when the last were settled, and when these became ready */
+	uint64_t samples;
+	double next, next_find;		/* monotonic seconds */
+	struct { pid_t tid; bool chosen; } known[KNOWN_THREADS];	/* since the last settling, by tid */
 	uint64_t pcs[FRAMES_MAX];
 };
 
@@ -50,14 +60,22 @@ struct err *touching_open(struct target *t, struct touching **ret)
 	return NULL;
 }
 
-void touching_close(struct touching *g)
+void touching_close(struct touching *g, struct heap *heap)
 {
 	if (!g)
 		return;
+	heap_drop_hits(heap, g->npending);
 	faults_close(g->faults);
 	free(g->pending);
 	free(g->addrs);
 	free(g);
+}
+
+struct touching_counts touching_counts(const struct touching *g)
+{
+	if (!g)
+		return (struct touching_counts){ 0 };
+	return (struct touching_counts){ g->samples, g->ready_count };
 }
 
 static void take_in(void *ctx, const struct fault *fault)
@@ -75,8 +93,12 @@ static void take_in(void *ctx, const struct fault *fault)
 	size_t n = unwinder_walk(of->unwinder, &regs, &stack, g->pcs, FRAMES_MAX, &why);
 	if (of->missed(of->ctx, g->pcs, n))
 		n = unwinder_walk(of->unwinder, &regs, &stack, g->pcs, FRAMES_MAX, &why);
+	uint64_t time = fault->time > of->clock->ns0 ? fault->time - of->clock->ns0 : 0;
 	VEC_GROW(g->pending, g->npending, g->pending_cap);
-	g->pending[g->npending++] = (struct pending){ fault->addr, fault->period, g->naddrs, (uint32_t)n, why };
+	g->pending[g->npending++] = (struct pending){
+		fault->addr, fault->period, time, g->naddrs, (uint32_t)n, fault->tid, why,
+	};
+	heap_hit(of->heap, fault->addr, time);
 	for (size_t i = 0; i < n; i++) {
 		VEC_GROW(g->addrs, g->naddrs, g->addrs_cap);
 		g->addrs[g->naddrs++] = frames_addr(of->frames, g->pcs[i]);
@@ -97,39 +119,112 @@ static uint64_t page_bytes(struct pagemap *map, uint64_t addr)
 	return run.flags & PAGE_HUGE ? HUGE_BYTES : map->page;
 }
 
-static void settle(struct touching *g, uint64_t time)
+/* The thread's id where the heap knows it by; 0: it has gone. */
+static uint32_t ns_tid(struct target *t, pid_t tid)
 {
-	struct pagemap map;
-	uint64_t count = faults_count(g->faults), sampled = 0;
+	struct target_id *ids = NULL;
+	uint32_t ret = 0;
 
-	for (size_t i = 0; i < g->npending; i++)
+	if (target_ns_pid(t) == target_pid(t))
+		return (uint32_t)tid;
+	size_t n = target_ids(t, &ids);
+	for (size_t i = 0; i < n && !ret; i++)
+		if (ids[i].tid == tid)
+			ret = ids[i].ns;
+	free(ids);
+	return ret;
+}
+
+static bool is_chosen(struct touching *g, pid_t tid)
+{
+	size_t i = (size_t)tid % KNOWN_THREADS;
+	char name[16] = "";
+
+	if (!heap_has_choice(g->of->heap))
+		return false;
+	if (g->known[i].tid != tid) {
+		g->known[i].tid = tid;
+		target_thread_name(g->target, tid, name);
+		g->known[i].chosen = heap_chooses(g->of->heap, ns_tid(g->target, tid), name);
+	}
+	return g->known[i].chosen;
+}
+
+/* Those that are ready: the blocks first, so that they all are of this moment. */
+static void count_ready(struct touching *g, double now, bool last)
+{
+	uint64_t sampled = 0;
+	struct pagemap map;
+
+	for (size_t i = 0; i < g->nready; i++)
 		sampled += g->pending[i].period;
 	/* without a sample its faults are left to the next ones */
 	if (!sampled)
 		return;
-	double scale = (double)(count - g->counted) / (double)sampled;
-	g->counted = count;
+	if (last || now >= g->next_find) {
+		double began = thread_cpu_seconds();
+		heap_find_hits(g->of->heap);
+		g->next_find = now + (thread_cpu_seconds() - began) / FIND_SHARE;
+	}
+	double scale = (double)(g->ready_count - g->counted) / (double)sampled;
+	g->counted = g->ready_count;
 	bool open = !target_pagemap(g->target, &map);
-	for (size_t i = 0; i < g->npending; i++) {
+	for (size_t i = 0; i < g->nready; i++) {
 		const struct pending *p = &g->pending[i];
 		const struct heap_stack stack = { .addrs = g->addrs + p->first, .n = p->n, .why = p->why };
 		uint64_t bytes = open ? page_bytes(&map, p->addr) : 4096;
 		double all = (double)p->period * scale * (double)bytes;
 		if (all > 0 && all < 0x1p60)
-			heap_fault(g->of->heap, (uint64_t)(all + 0.5), time, &stack);
+			heap_fault(g->of->heap, &(struct heap_fault){
+				i, (uint64_t)(all + 0.5), p->time, is_chosen(g, p->tid),
+			}, &stack);
 	}
 	pagemap_close(&map);
-	g->npending = g->naddrs = 0;
 }
 
-size_t touching_step(struct touching *g, const struct touching_of *of, uint64_t time, double now, bool last)
+static void drop_ready(struct touching *g)
+{
+	size_t n = g->nready, first = n < g->npending ? g->pending[n].first : g->naddrs;
+
+	heap_drop_hits(g->of->heap, n);
+	memmove(g->pending, g->pending + n, (g->npending - n) * sizeof(g->pending[0]));
+	memmove(g->addrs, g->addrs + first, (g->naddrs - first) * sizeof(g->addrs[0]));
+	g->npending -= n;
+	g->naddrs -= first;
+	for (size_t i = 0; i < g->npending; i++)
+		g->pending[i].first -= first;
+	g->nready = 0;
+}
+
+static void make_ready(struct touching *g)
+{
+	g->nready = g->npending;
+	g->ready_count = faults_count(g->faults);
+}
+
+size_t touching_take(struct touching *g, const struct touching_of *of)
 {
 	g->of = of;
 	size_t n = faults_drain(g->faults, take_in, g);
-	if (last || now >= g->next || g->npending == PENDING_MAX) {
-		settle(g, time);
-		g->next = now + SETTLE_SECONDS;
-	}
+	g->samples += n;
 	g->of = NULL;
 	return n;
+}
+
+void touching_settle(struct touching *g, const struct touching_of *of, double now, bool last)
+{
+	bool full = g->npending == PENDING_MAX;
+
+	/* the passes over live blocks decide how often: with 100,000 of them that is still ten times a second */
+	if (!last && !full && (now < g->next || (g->nready && now < g->next_find)))
+		return;
+	g->of = of;
+	memset(g->known, 0, sizeof(g->known));
+	if (last || (full && !g->nready))
+		make_ready(g);
+	count_ready(g, now, last);
+	drop_ready(g);
+	make_ready(g);
+	g->next = now + SETTLE_SECONDS;
+	g->of = NULL;
 }

@@ -16,6 +16,7 @@
 #include "collect/residence.h"
 #include "collect/told.h"
 #include "collect/session.h"
+#include "collect/touching.h"
 #include "probe/probe.h"
 #include "target/target.h"
 
@@ -23,7 +24,6 @@ struct frames;
 struct heap;
 struct modules;
 struct recorder;
-struct touching;
 struct unwinder;
 
 struct session {
@@ -53,6 +53,8 @@ struct session {
 	struct residence residence;
 	struct touching *touching;	/* or NULL: page faults aren't sampled */
 	struct told told;
+	struct touching_counts faults_before;	/* of those closed since */
+	char *faults_why;		/* why they can't be, or NULL */
 	uint64_t usage_events;	/* events at the last look at the usage */
 	double work;		/* seconds of CPU time spent on events */
 	double pause_seconds;	/* the target was stopped to get in */

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "export/cells.h"
+#include "export/pairs.h"
 #include "export/inflate.h"
 #include "export/meta.h"
 #include "export/profile.pb-c.h"
@@ -47,6 +48,7 @@ struct reader {
 	uint64_t *frames;		/* by location */
 	struct trace_stats *stats;	/* by sample */
 	struct cells cells;
+	struct touch_table pairs;
 };
 
 /* ---- ids ---- */
@@ -404,14 +406,16 @@ static struct err *build_traces(struct reader *r)
 	}
 	view_set_traces(view, traces, ntraces);
 	cells_finish(&r->cells, nodes, view);
+	pairs_finish(&r->pairs, nodes, view);
 	return NULL;
 }
 
 static bool read_comment(struct reader *r, const char *text)
 {
-	size_t n = strlen(META_PREFIX);
+	size_t n = strlen(META_PREFIX), nsamples = r->profile->n_sample;
 
-	if (!strncmp(text, META_PREFIX, n) && cells_read(&r->cells, r->view, r->profile->n_sample, text + n))
+	if (!strncmp(text, META_PREFIX, n) && (cells_read(&r->cells, r->view, nsamples, text + n) ||
+					       pairs_read(&r->pairs, nsamples, text + n)))
 		return true;
 	return meta_read(r->view, r->stats, r->profile->n_sample, text);
 }
@@ -522,6 +526,7 @@ struct err *pprof_read_into(const void *bytes, size_t len, const char *what, str
 	free(r.frames);
 	free(r.stats);
 	cells_deinit(&r.cells);
+	touch_table_deinit(&r.pairs);
 	if (err) {
 		view_unref(r.view);
 		return err_prefix(err, "%s", what);

@@ -19,6 +19,7 @@
 #include "elf/file.h"
 #include "elf/modules.h"
 #include "export/cells.h"
+#include "export/pairs.h"
 #include "export/meta.h"
 #include "export/profile.pb-c.h"
 #include "heap/view.h"
@@ -275,6 +276,18 @@ static void add_sample(struct writer *w, const struct view_trace *trace)
 	list_add(&w->samples, sample);
 }
 
+static void add_pairs(struct writer *w)
+{
+	const struct view *view = w->view;
+	CLEANUP_FREE uint32_t *sample_of = xcalloc(view->nnodes + 1, sizeof(*sample_of));
+	uint32_t n = 0;
+
+	for (size_t i = 0; view->touches && i < view->ntraces; i++)
+		if (report_trace_passes(w->report, i))
+			sample_of[view_trace(view, i)->node] = ++n;
+	pairs_write(view, sample_of, add_comment, w);
+}
+
 /* Other tools take the first mapping for the program itself. */
 static void main_mapping(struct writer *w)
 {
@@ -408,6 +421,7 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	for (size_t i = 0; i < view->ntraces; i++)
 		if (report_trace_passes(report, i))
 			add_sample(&w, view_trace(view, i));
+	add_pairs(&w);
 
 	period.type = string(&w, "space");
 	period.unit = string(&w, "bytes");

@@ -1,17 +1,21 @@
 /* The heap model: what events do to tree, live table and traces; see heap.h. */
 #include "heap/heap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/ticks.h"
 #include "heap/classes.h"
+#include "heap/hits.h"
 #include "heap/live.h"
 #include "heap/points.h"
 #include "heap/ranges.h"
 #include "heap/threads.h"
+#include "heap/touches.h"
 #include "heap/traces.h"
 #include "heap/tree.h"
 #include "heap/view.h"
@@ -59,6 +63,8 @@ struct heap {
 	struct undo undo[WIRE_SLOTS];
 	struct ranges ranges;
 	struct resident *resident;
+	struct hits hits;		/* page faults waiting for their blocks */
+	struct touch_table touches, chosen_touches;	/* of all threads; of those chosen, since they were */
 	struct taken *taken[WIRE_SLOTS];	/* NULL: it hasn't unmapped anything yet */
 	uint64_t now;			/* newest time seen */
 	uint64_t lost_frees, untracked;
@@ -107,6 +113,9 @@ void heap_destroy(struct heap *heap)
 	live_deinit(&heap->live);
 	ranges_deinit(&heap->ranges);
 	resident_destroy(heap->resident);
+	hits_deinit(&heap->hits);
+	touch_table_deinit(&heap->touches);
+	touch_table_deinit(&heap->chosen_touches);
 	for (size_t i = 0; i < WIRE_SLOTS; i++)
 		free(heap->taken[i]);
 	threads_deinit(&heap->threads);
@@ -183,6 +192,9 @@ static bool block_end(struct heap *heap, const struct live_block *block, uint64_
 	threads_free(&heap->threads, block->thread, &w);
 	if (is_chosen(heap, block->thread))
 		chosen_free(heap, block, &w, temp);
+	if (heap->hits.n)
+		hits_take(&heap->hits, &(struct hit_block){ block->addr, block->size, block->time, time,
+							     heap->traces.items[block->trace].node });
 	heap->free_q10 += w.blocks_q10;
 	return temp;
 }
@@ -341,12 +353,57 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	heap->free_q10 -= w.blocks_q10;
 }
 
-void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct heap_stack *stack)
-{
-	/* of no slot: a thread's next stack is told by its difference to its last allocation's */
-	uint32_t node = node_of_stack(heap, stack, WIRE_SLOTS);
+/* ---- page faults ---- */
 
-	traces_fault(&heap->traces, trace_of(heap, node), bytes, time);
+void heap_hit(struct heap *heap, uint64_t addr, uint64_t time)
+{
+	hits_add(&heap->hits, addr, time);
+}
+
+void heap_find_hits(struct heap *heap)
+{
+	hits_take_live(&heap->hits, &heap->live, &heap->ranges, &heap->traces);
+}
+
+void heap_drop_hits(struct heap *heap, size_t n)
+{
+	hits_drop(&heap->hits, n);
+}
+
+void heap_fault(struct heap *heap, const struct heap_fault *fault, const struct heap_stack *stack)
+{
+	_Static_assert(TOUCH_NOBODY == TREE_NONE, "an owner that wasn't found is nobody");
+	/* of no slot: a thread's next stack is told by its difference to its last allocation's */
+	uint32_t trace = trace_of(heap, node_of_stack(heap, stack, WIRE_SLOTS));
+	uint32_t node = heap->traces.items[trace].node, owner = heap->hits.items[fault->hit].owner, chosen;
+
+	traces_fault(&heap->traces, trace, fault->bytes, fault->time);
+	touch_table_add(&heap->touches, node, owner, fault->bytes);
+	if (!heap->which || !fault->chosen || !chosen_trace(heap, trace, 0, &chosen))
+		return;
+	traces_fault(&heap->chosen, chosen, fault->bytes, fault->time);
+	touch_table_add(&heap->chosen_touches, heap->chosen.items[chosen].node, owner, fault->bytes);
+}
+
+bool heap_has_choice(const struct heap *heap)
+{
+	return heap->which;
+}
+
+bool heap_chooses(const struct heap *heap, uint32_t tid, const char *name)
+{
+	struct thread toucher = { .tid = tid };
+
+	if (!heap->which)
+		return false;
+	for (size_t i = 1; i < heap->threads.n; i++) {
+		const struct thread *t = &heap->threads.items[i];
+		if (t->used && !t->ended && !t->merged && t->tid == tid)
+			return t->chosen;
+	}
+	snprintf(toucher.name, sizeof(toucher.name), "%.15s", name);
+	text_sanitize(toucher.name);
+	return threads_match(&toucher, heap->which);
 }
 
 /* ---- mappings ---- */
@@ -370,6 +427,7 @@ static bool part_end(struct heap *heap, const struct range_part *part, uint64_t 
 	const struct range_mapping *m = &part->mapping;
 	uint64_t bytes = part->end - part->start;
 
+	hits_take(&heap->hits, &(struct hit_block){ part->start, bytes, m->time, time, heap->traces.items[m->trace].node });
 	if (m->pieces) {
 		traces_trim(&heap->traces, m->trace, bytes);
 		return false;
@@ -553,6 +611,7 @@ void heap_choose_threads(struct heap *heap, const char *which)
 	heap->which = which ? xstrdup(which) : NULL;
 	/* what was is of other blocks */
 	heap->chosen_points = (struct points){ 0 };
+	touch_table_deinit(&heap->chosen_touches);
 	heap->ntrend = 0;
 	for (size_t i = 1; i < heap->threads.n; i++) {
 		struct thread *t = &heap->threads.items[i];
@@ -693,6 +752,7 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->info.thread = heap->which ? xstrdup(heap->which) : NULL;
 	traces_publish(shown, time, view);
 	threads_publish(&heap->threads, time, view);
+	view->touches = touch_table_list(heap->which ? &heap->chosen_touches : &heap->touches);
 	view->totals.lost_frees = heap->lost_frees;
 	view->totals.peak_time = (float)((double)shown->peak_time / 1e9);
 	view->totals.tree = tree_stats(heap->tree);

@@ -118,10 +118,24 @@ bool heap_resident_step(struct heap *heap, resident_runs_fn runs, void *ctx, dou
 const struct resident_totals *heap_resident_totals(const struct heap *heap);
 
 /*
- * That stack was the first to touch so many bytes of pages (page faults, sampled). Counted beside all else: it changes
- * no other figure of any trace.
+ * Page faults, sampled: that stack was the first to touch so many bytes of pages, in the block there. Counted beside all
+ * else: it changes no other figure of any trace. Told twice. heap_hit as soon as it is known, before the events that
+ * came after it: blocks that end meanwhile take it with them (hits.h). When all events up to then are in,
+ * heap_find_hits looks for the rest among the live blocks (2 to 5 ns a block), and heap_fault counts the `hit`th that
+ * is still waiting, which heap_drop_hits ends.
  */
-void heap_fault(struct heap *heap, uint64_t bytes, uint64_t time, const struct heap_stack *stack);
+struct heap_fault {
+	size_t hit;
+	uint64_t bytes, time;	/* time: ns since the start */
+	bool chosen;		/* of a thread for which heap_chooses */
+};
+void heap_hit(struct heap *heap, uint64_t addr, uint64_t time);
+void heap_find_hits(struct heap *heap);
+void heap_fault(struct heap *heap, const struct heap_fault *fault, const struct heap_stack *stack);
+void heap_drop_hits(struct heap *heap, size_t n);
+/* Is there a choice of threads? And is that one chosen, which need not have allocated? `name`: 16 bytes, untrusted. */
+bool heap_has_choice(const struct heap *heap);
+bool heap_chooses(const struct heap *heap, uint32_t tid, const char *name);
 
 /*
  * Publish: compute rates since the last publish and freeze a view. `info` is copied (its strings

@@ -15,6 +15,7 @@
 #include "heap/points.h"
 #include "heap/store.h"
 #include "heap/sums.h"
+#include "heap/touches.h"
 #include "heap/tree.h"
 #include "heap/view.h"
 
@@ -48,6 +49,7 @@ struct merge {
 	struct tree_stats tree_before;
 	struct classes_build left;	/* live blocks of members that have left */
 	bool left_unknown;		/* there are such of which nothing is known */
+	struct touch_table left_touches;	/* of such members */
 	float peak_time;
 	uint64_t seq;
 	struct points points;
@@ -85,6 +87,7 @@ void merge_destroy(struct merge *m)
 	free(m->items);
 	free(m->of_node);
 	classes_build_deinit(&m->left);
+	touch_table_deinit(&m->left_touches);
 	free(m);
 }
 
@@ -262,6 +265,40 @@ static void publish_classes(const struct merge *m, struct view *view)
 	classes_build_deinit(&b);
 }
 
+/* ---- who touched whose memory ---- */
+
+static uint32_t node_in_sum(struct merge *m, struct merge_member *member, uint32_t node)
+{
+	if (node >= member->view->nnodes)
+		return TOUCH_NOBODY;
+	/* the owner of a block that has gone need have no trace any more */
+	return member->nodes[node] || !node ? member->nodes[node] : item_of(m, member, member->view, node)->node;
+}
+
+static void add_touches(struct merge *m, struct merge_member *member, struct touch_table *to)
+{
+	const struct touches *t = member->view ? member->view->touches : NULL;
+
+	for (size_t i = 0; t && i < t->n; i++)
+		touch_table_add(to, node_in_sum(m, member, t->pairs[i].toucher),
+				t->pairs[i].owner == TOUCH_NOBODY ? TOUCH_NOBODY : node_in_sum(m, member, t->pairs[i].owner),
+				t->pairs[i].bytes);
+}
+
+static void publish_touches(struct merge *m, struct view *view)
+{
+	struct touch_table table = { 0 };
+	struct touches *left = touch_table_list(&m->left_touches);
+
+	for (size_t i = 0; left && i < left->n; i++)
+		touch_table_add(&table, left->pairs[i].toucher, left->pairs[i].owner, left->pairs[i].bytes);
+	touches_unref(left);
+	for (struct merge_member *member = m->members; member; member = member->next)
+		add_touches(m, member, &table);
+	view->touches = touch_table_list(&table);
+	touch_table_deinit(&table);
+}
+
 void merge_leave(struct merge *m, struct merge_member *member)
 {
 	struct merge_member **at = &m->members;
@@ -271,6 +308,7 @@ void merge_leave(struct merge *m, struct merge_member *member)
 	*at = member->next;
 	if (member->view) {
 		const struct view_totals *t = &member->view->totals;
+		add_touches(m, member, &m->left_touches);
 		m->lost_frees += t->lost_frees;
 		m->merged_before += t->merged;
 		m->tree_before.steps += t->tree.steps;
@@ -328,6 +366,7 @@ struct view *merge_publish(struct merge *m, const struct view_info *info, double
 	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
+	publish_touches(m, view);	/* may add nodes and traces */
 	write_chunks(m);
 	view->seq = ++m->seq;
 	view->time = time;

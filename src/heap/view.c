@@ -7,6 +7,7 @@
 #include "heap/classes.h"
 #include "heap/store.h"
 #include "heap/sums.h"
+#include "heap/touches.h"
 
 struct view *view_create(void)
 {
@@ -35,11 +36,13 @@ void view_unref(struct view *view)
 	free(view->info.command);
 	free(view->info.thread);
 	free(view->info.probe);
+	free(view->info.faults_why);
 	if (view->store)
 		store_drop(view);
 	free(view->points);
 	free(view->threads);
 	classes_unref(view->classes);
+	touches_unref(view->touches);
 	tree_unref(view->tree);
 	free(view);
 }
@@ -55,6 +58,7 @@ void view_info_copy(struct view_info *dst, const struct view_info *src)
 	dst->command = copy_text(src->command);
 	dst->thread = src->thread ? xstrdup(src->thread) : NULL;
 	dst->probe = src->probe ? xstrdup(src->probe) : NULL;
+	dst->faults_why = src->faults_why ? xstrdup(src->faults_why) : NULL;
 	dst->unhooked = NULL;
 	if (src->nunhooked)
 		dst->unhooked = xcalloc(src->nunhooked, sizeof(*dst->unhooked));

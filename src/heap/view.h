@@ -111,6 +111,8 @@ struct view_info {
 	uint64_t rss;		/* bytes */
 	struct view_memory memory;
 	bool faults;		/* page faults are sampled */
+	char *faults_why;	/* why they can't be; NULL: they can, or nobody has asked */
+	bool res_off;		/* nobody wants to know what is in memory: what is said of it is of before */
 	uint32_t threads;
 	float pause;		/* seconds the target was stopped at attach */
 	uint32_t processes;	/* the view is the sum of that many; 0, 1: of one */
@@ -143,6 +145,7 @@ struct view_totals {
 };
 
 struct classes;
+struct touches;
 struct view {
 	int refs;		/* atomic; view_ref, view_unref */
 	uint64_t seq;		/* 1, 2, 3 … */
@@ -164,6 +167,7 @@ struct view {
 	size_t nthreads;
 	struct classes *classes;	/* what the live blocks are like (classes.h), or NULL: nobody asked. Reference held */
 	bool classes_fresh;		/* of this view; else of an earlier one of the same heap */
+	struct touches *touches;	/* who touched whose memory (touches.h), or NULL: nothing. Reference held */
 	/* store.c's */
 	struct store *store;
 	uint64_t store_seq;

@@ -142,6 +142,11 @@ void filter_deinit(struct filter *filter);
 /* Judge the nodes that are new since the last call, or since filter.nmatch was set to 0. */
 void filter_take_nodes(struct report *r);
 
+/*
+ * Where the site of the stack that ends at this node lies: the innermost function that is no wrapper. If there is
+ * none (or only what was unknown outside of the wrappers), the innermost one. Not in any list.
+ */
+struct trace_site report_find_site(struct report *r, uint32_t leaf);
 /* All sites without traces; their trends stay. */
 void sites_clear(struct report *r);
 /* A trace came, went (with the record it had), or changed by `diff` and `live` bytes. */
@@ -167,6 +172,8 @@ void sites_sort(struct report_site *rows, size_t n, enum report_value value, boo
 bool trace_heavier(const struct view_trace *a, const struct view_trace *b);
 /* Whose tree it is, and which. */
 struct report *report_tree_report(const struct report_tree *tree, bool *ret_inverted);
+/* By node: do stacks that end there belong to the cell? The caller frees. */
+bool *report_cell_nodes(struct report_tree *tree, const struct report_cell *cell);
 /* Rows by module. */
 void modules_rows(struct report *r, struct group_rows *rows);
 

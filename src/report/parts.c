@@ -130,14 +130,13 @@ static bool is_func(const struct report *r, const struct frame *frame, uint32_t 
 }
 
 /*
- * How much of the cell's path the way from the root to each node goes along, and all of it: then the node's
+ * By node: how much of the cell's path the way to it from the root goes along, and all of it: then the node's
  * trace is the cell's. A node comes after its parent.
  */
-static void add_below(struct adding *a, const uint64_t *path, uint32_t depth)
+static uint32_t *ways_along(struct report *r, const uint64_t *path, uint32_t depth)
 {
-	struct report *r = a->r;
 	const struct view *view = r->view;
-	CLEANUP_FREE uint32_t *along = xmalloc((view->nnodes + 1) * sizeof(*along));
+	uint32_t *along = xmalloc((view->nnodes + 1) * sizeof(*along));
 
 	along[0] = 0;
 	for (uint32_t node = 1; node < view->nnodes; node++) {
@@ -149,6 +148,15 @@ static void add_below(struct adding *a, const uint64_t *path, uint32_t depth)
 		}
 		along[node] = at;
 	}
+	return along;
+}
+
+static void add_below(struct adding *a, const uint64_t *path, uint32_t depth)
+{
+	struct report *r = a->r;
+	const struct view *view = r->view;
+	CLEANUP_FREE uint32_t *along = ways_along(r, path, depth);
+
 	for (size_t i = 0; i < view->ntraces; i++) {
 		const struct view_trace *t = view_trace(view, i);
 		if (t && along[t->node] != NOT_THERE && along[t->node] >= depth && report_passes(r, t->node))
@@ -156,10 +164,10 @@ static void add_below(struct adding *a, const uint64_t *path, uint32_t depth)
 	}
 }
 
-/* Does the way out of the trace's site begin with the path? path[0] is the site. */
-static bool leads_out(struct report *r, uint32_t trace, const uint64_t *path, uint32_t depth)
+/* Does the way out of a trace's site begin with the path? path[0] is the site. */
+static bool leads_out(struct report *r, const struct trace_site *site, const uint64_t *path, uint32_t depth)
 {
-	uint32_t node = r->trace_sites[trace].node, i = r->trace_sites[trace].i, at = 0;
+	uint32_t node = site->node, i = site->i, at = 0;
 
 	for (;;) {
 		const struct frame *frame = report_node_frame(r, node);
@@ -185,9 +193,39 @@ static void add_outwards(struct adding *a, const uint64_t *path, uint32_t depth)
 		return;
 	for (uint32_t k = r->site_list[r->funcs.items[func].site - 1].first; k; k = r->trace_sites[k - 1].next) {
 		uint32_t node = view_trace(r->view, k - 1)->node;
-		if (node && report_passes(r, node) && leads_out(r, k - 1, path, depth))
+		if (node && report_passes(r, node) && leads_out(r, &r->trace_sites[k - 1], path, depth))
 			add_trace(a, k - 1);
 	}
+}
+
+/* Its functions, from the root outwards, or from the site. */
+static uint64_t *path_of(struct report_tree *tree, const struct report_cell *cell)
+{
+	uint64_t *path = xcalloc(cell->depth + 1, sizeof(*path));
+
+	for (const struct report_cell *c = cell; c && c->depth; c = report_tree_parent(tree, c))
+		path[c->depth - 1] = c->func_key;
+	return path;
+}
+
+bool *report_cell_nodes(struct report_tree *tree, const struct report_cell *cell)
+{
+	bool inverted;
+	struct report *r = report_tree_report(tree, &inverted);
+	uint32_t depth = cell->depth, n = r->view->nnodes;
+	CLEANUP_FREE uint64_t *path = path_of(tree, cell);
+	CLEANUP_FREE uint32_t *along = inverted && depth ? NULL : ways_along(r, path, depth);
+	bool *ret = xcalloc(n + 1, sizeof(*ret));
+
+	for (uint32_t node = 0; node < n; node++) {
+		if (along) {
+			ret[node] = along[node] != NOT_THERE && along[node] >= depth;
+		} else if (node) {
+			struct trace_site site = report_find_site(r, node);
+			ret[node] = leads_out(r, &site, path, depth);
+		}
+	}
+	return ret;
 }
 
 void report_cell_parts(struct report_tree *tree, const struct report_cell *cell, struct report_parts *ret)
@@ -195,11 +233,9 @@ void report_cell_parts(struct report_tree *tree, const struct report_cell *cell,
 	bool inverted;
 	struct adding a;
 	uint32_t depth = cell->depth;
-	CLEANUP_FREE uint64_t *path = xcalloc(depth + 1, sizeof(*path));
+	CLEANUP_FREE uint64_t *path = path_of(tree, cell);
 
 	begin(&a, report_tree_report(tree, &inverted), ret);
-	for (const struct report_cell *c = cell; c && c->depth; c = report_tree_parent(tree, c))
-		path[c->depth - 1] = c->func_key;
 	if (a.r->view && !cell->gone) {
 		if (inverted && depth)
 			add_outwards(&a, path, depth);

@@ -8,11 +8,7 @@
 
 #define TREND_STEP 0.95		/* seconds between the values of a trend */
 
-/*
- * The innermost function that is no wrapper. If there is none (or only what was unknown outside
- * of the wrappers), the innermost one.
- */
-static struct trace_site find_site(struct report *r, uint32_t leaf)
+struct trace_site report_find_site(struct report *r, uint32_t leaf)
 {
 	struct trace_site first = { .node = leaf };
 
@@ -77,7 +73,7 @@ void sites_put(struct report *r, uint32_t trace, const struct view_trace *t)
 {
 	struct trace_site *at = &r->trace_sites[trace];
 
-	*at = find_site(r, t->node);
+	*at = report_find_site(r, t->node);
 	at->ends = at->i + 1 >= report_node_frame(r, at->node)->nfuncs
 		&& !tree_get(r->view->tree, at->node).parent;
 	struct site *site = site_of(r, at->func);

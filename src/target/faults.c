@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -59,13 +60,15 @@ static int open_event(pid_t tid, int cpu)
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
 		.sample_freq = FAULTS_HZ,
 		.freq = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER |
-			       PERF_SAMPLE_STACK_USER,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 		.sample_regs_user = cpu_perf_regs,
 		.sample_stack_user = FAULTS_STACK,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.inherit = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC_RAW,
 	};
 
 	/* forked children have events of their own if they are watched; an older kernel's are told by their pid */
@@ -176,15 +179,17 @@ uint64_t faults_count(const struct faults *f)
 }
 
 /*
- * { header; u32 pid, tid; u64 addr; u64 period; u64 abi; u64 regs[]; u64 size; char stack[size]; u64 dyn_size }: the
+ * { header; u32 pid, tid; u64 time; u64 addr; u64 period; u64 abi; u64 regs[]; u64 size; char stack[size]; u64 dyn_size }: the
  * kernel's words, but what lies in them is the program's.
  */
 static bool parse(const struct faults *f, const uint64_t *record, size_t bytes, struct fault *ret)
 {
 	size_t nregs = (size_t)__builtin_popcountll(cpu_perf_regs), words = bytes / 8, at = 1;
 
-	if (words < 5 + nregs + 2 || (pid_t)(uint32_t)record[at++] != f->pid)
+	if (words < 6 + nregs + 2 || (pid_t)(uint32_t)record[at] != f->pid)
 		return false;
+	ret->tid = (pid_t)(record[at++] >> 32);
+	ret->time = record[at++];
 	ret->addr = record[at++];
 	ret->period = record[at++];
 	if (record[at++] != PERF_SAMPLE_REGS_ABI_64)

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "wire/wire.h"
 
@@ -24,6 +25,8 @@ struct target;
 
 struct fault {
 	uint64_t addr;		/* what was touched */
+	uint64_t time;		/* ns of CLOCK_MONOTONIC_RAW */
+	pid_t tid;		/* of the thread, in our PID namespace */
 	uint64_t period;	/* faults it stands for, before it is set against faults_count */
 	struct wire_regs regs;	/* ip: of the instruction that did */
 	const uint8_t *stack;	/* from regs.sp on; in the ring, valid during the call */
