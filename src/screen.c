@@ -153,6 +153,16 @@ static void source_want_classes(void *ctx, bool want)
 	collector_want_classes(((struct source *)ctx)->c, want);
 }
 
+static void source_want_faults(void *ctx, bool want)
+{
+	collector_want_faults(((struct source *)ctx)->c, want);
+}
+
+static void source_want_res(void *ctx, bool want)
+{
+	collector_want_res(((struct source *)ctx)->c, want);
+}
+
 static void source_save(void *ctx, const char *path)
 {
 	struct source *s = ctx;
@@ -218,6 +228,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.want_classes = s->c ? source_want_classes : NULL,
+		.want_faults = s->c ? source_want_faults : NULL, .want_res = s->c ? source_want_res : NULL,
 		.save = source_save, .status = source_status, .failed = s->c ? NULL : source_failed, .waiting = waiting,
 		.base = cli->base_view, .base_names = cli->base_names, .base_name = cli->base,
 		.mods = s->c ? collector_modules(s->c) : NULL,

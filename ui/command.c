@@ -6,6 +6,7 @@
  *	view NAME			sites, tree, flame, time, threads, modules, output
  *	group NAME			site, function, stack, module, thread
  *	thread LIST  module NAME	only these (heap_choose_threads)
+ *	faults on|off  res on|off	sample page faults, look at what is in memory
  *	save [FILE]			a snapshot
  *	save-display FILE		what is on the screen as text
  *	save-attrs FILE			its style layer, a letter a cell (style_letter)
@@ -17,6 +18,7 @@
 #include "ui/choice.h"
 #include "ui/file.h"
 #include "ui/screen.h"
+#include "ui/watching.h"
 
 static bool dump(struct ui *ui, const char *path, bool styles)
 {
@@ -91,6 +93,13 @@ bool command_run(struct ui *ui, const char *line)
 		if (!strcmp(name, "module")) {
 			choice_set_module(ui, arg);
 			return true;
+		}
+		if (!strcmp(name, "faults") || !strcmp(name, "res")) {
+			bool on = !strcmp(arg, "on");
+			if (on || !strcmp(arg, "off"))
+				return (*name == 'f' ? watching_set_faults : watching_set_res)(ui, on);
+			ui_message(ui, true, "%s is on or off", name);
+			return false;
 		}
 		if (!strcmp(name, "save")) {
 			ui_save(ui, arg);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/lines.h"
+#include "report/touched.h"
 #include "symbol/source.h"
 #include "ui/excerpts.h"
 #include "ui/detail_blocks.h"
@@ -31,6 +32,7 @@ struct detail {
 	uint64_t key;			/* 0: nothing yet */
 	bool stale;
 	struct report_parts parts;
+	struct report_touched touched;
 	struct detail_history history;
 };
 
@@ -287,10 +289,13 @@ static void refresh(struct ui *ui, const struct selection *sel)
 	d->key = key;
 	d->stale = false;
 	history_add(&d->history, now, sel->s.live_bytes);
-	if (sel->is_site)
+	if (sel->is_site) {
 		report_site_parts(ui->report, sel->site_id, &d->parts);
-	else
+		report_site_touched(ui->report, sel->site_id, &d->touched);
+	} else {
 		report_cell_parts(sel->tree, sel->cell, &d->parts);
+		report_cell_touched(sel->tree, sel->cell, &d->touched);
+	}
 }
 
 /* The place to show: the row's own; where its traces differ or there is none, that of the heaviest one's site. */
@@ -386,11 +391,17 @@ static int draw_two(struct ui *ui, const struct detail_facts *f, struct rect r, 
 	int l = y, right = y;
 	l += detail_stack(ui, f, l, r.x, left - 1, whole ? 1000 : frames > 2 ? (size_t)frames : 2) + 1;
 	l += detail_source(ui, f, l, r.x, left - 1, around);
+	/* of what only touches there is nothing else to tell, and who looks at faults wants them first */
+	bool first = ui->value == REPORT_FAULT_BYTES;
+	if (first)
+		right += detail_touched(ui, f, right, x, cols);
 	/* in a pane: what is left when threads have their rows */
 	int classes = r.rows - 2 - 2 - 5;
 	right += detail_classes(ui, f, right, x, cols, whole ? 16 : classes > 3 ? (size_t)classes : 3) + 1;
 	right += detail_threads(ui, f, right, x, cols, whole ? REPORT_PART_THREADS : 3) + 1;
-	right += detail_numbers(ui, f, right, x, cols);
+	right += detail_numbers(ui, f, right, x, cols) + 1;
+	if (!first)
+		right += detail_touched(ui, f, right, x, cols);
 	int end = l > right ? l : right;
 	end += draw_name(ui, f, end, r.x, r.cols);
 	return end - top;
@@ -402,10 +413,15 @@ static int draw_one(struct ui *ui, const struct detail_facts *f, struct rect r, 
 
 	y += detail_verdict(ui, f, y, r.x, r.cols);
 	y += detail_numbers(ui, f, y, r.x, r.cols) + 1;
+	bool first = ui->value == REPORT_FAULT_BYTES;
+	if (first)
+		y += detail_touched(ui, f, y, r.x, r.cols);
 	y += detail_source(ui, f, y, r.x, r.cols, 2) + 1;
 	y += detail_stack(ui, f, y, r.x, r.cols, is_whole(ui) ? 1000 : 8) + 1;
 	y += detail_classes(ui, f, y, r.x, r.cols, 16) + 1;
 	y += detail_threads(ui, f, y, r.x, r.cols, REPORT_PART_THREADS);
+	if (!first)
+		y += detail_touched(ui, f, y + 1, r.x, r.cols);
 	y += draw_name(ui, f, y, r.x, r.cols);
 	return y - top;
 }
@@ -415,7 +431,7 @@ void detail_draw(struct ui *ui, struct rect r)
 	struct detail *d = ui->detail;
 	struct canvas *c = ui->canvas;
 	struct selection sel;
-	struct detail_facts f = { .sel = &sel, .parts = &d->parts, .history = &d->history };
+	struct detail_facts f = { .sel = &sel, .parts = &d->parts, .touched = &d->touched, .history = &d->history };
 
 	if (r.rows < 1 || !selected(ui, &sel))
 		return;

@@ -12,6 +12,7 @@
 #include "report/parts.h"
 #include "ui/screen.h"
 
+struct report_touched;
 struct source_text;
 
 /* Live bytes of the selection over time, one about each second, oldest first. */
@@ -25,6 +26,7 @@ struct detail_history {
 struct detail_facts {
 	const struct selection *sel;
 	const struct report_parts *parts;
+	const struct report_touched *touched;
 	const struct detail_history *history;
 	const struct report_frame *stack;	/* of the heaviest trace, innermost first */
 	size_t nframes, site;
@@ -43,6 +45,8 @@ int detail_source(struct ui *ui, const struct detail_facts *f, int y, int x, int
 int detail_classes(struct ui *ui, const struct detail_facts *f, int y, int x, int cols, size_t rows);
 /* With the live bytes over time beside it, or below. */
 int detail_threads(struct ui *ui, const struct detail_facts *f, int y, int x, int cols, size_t max_threads);
+/* Page faults, both ways; an empty row behind each. Nothing where nothing is known. */
+int detail_touched(struct ui *ui, const struct detail_facts *f, int y, int x, int cols);
 /* What the title leaves out of a long name. */
 int detail_name(struct ui *ui, const struct detail_facts *f, int y, int x, int cols);
 

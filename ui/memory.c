@@ -86,6 +86,19 @@ static void add_live(const struct ui *ui, struct pager *p, const struct rss *rss
 			  format_percent(share, (double)rows[i].bytes, (double)rss->live, 5), rows[i].what);
 }
 
+/* What is looked at, and how to have it otherwise. */
+static void add_watching(struct pager *p, const struct view_info *info)
+{
+	if (info->res_off)
+		pager_add(p, STYLE_WARN, "Nobody looks at it now: these figures are old (:res on).");
+	if (info->faults)
+		pager_add(p, STYLE_DIM, "Page faults are sampled (:faults off): value \"bytes first touched\" (v, or s f).");
+	else if (info->faults_why)
+		pager_add(p, STYLE_WARN, "%s.", info->faults_why);
+	else
+		pager_add(p, STYLE_DIM, "Page faults aren't sampled: :faults on, or s f, shows who touches new memory.");
+}
+
 static void fill(struct ui *ui, struct pager *p)
 {
 	struct rss rss;
@@ -112,6 +125,8 @@ static void fill(struct ui *ui, struct pager *p)
 		unsigned hundredths = (unsigned)((double)info->memory.scan_share * 1e4 + 0.5);
 		pager_add(p, STYLE_DIM, "Looking at the page maps takes %u.%02u%% of a core.", hundredths / 100, hundredths % 100);
 	}
+	if (ui->source->want_res)
+		add_watching(p, info);
 	pager_add(p, STYLE_DIM, "Which sites hold it: value \"live bytes in memory\" (v, or s m).");
 }
 

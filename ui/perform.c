@@ -13,6 +13,7 @@
 #include "ui/output.h"
 #include "ui/processes.h"
 #include "ui/tools.h"
+#include "ui/watching.h"
 
 bool ui_set_filter(struct ui *ui, const char *pattern)
 {
@@ -51,7 +52,7 @@ bool ui_value_known(const struct ui *ui, enum report_value v)
 }
 
 /* Why it can't be chosen. */
-static const char *why_unknown(enum report_value v)
+static const char *why_unknown(enum report_value v, bool res_off)
 {
 	switch (v) {
 	case REPORT_DELTA_BYTES:
@@ -59,9 +60,9 @@ static const char *why_unknown(enum report_value v)
 	case REPORT_SWAP_BYTES:
 		return "nothing is swapped out";
 	case REPORT_FAULT_BYTES:
-		return "page faults aren't sampled: --faults does";
+		return "the file says nothing of page faults: --faults, before it was made";
 	default:
-		return "what is in memory isn't known (yet)";
+		return res_off ? "nobody looks at what is in memory: :res on" : "what is in memory isn't known (yet)";
 	}
 }
 
@@ -69,8 +70,12 @@ void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse)
 {
 	if (v >= REPORT_VALUES)
 		return;
-	if (!ui_value_known(ui, v)) {
-		ui_message(ui, false, "%s", why_unknown(v));
+	/* asked for is switched on */
+	bool begins = v == REPORT_FAULT_BYTES && ui->source->want_faults && !ui_value_known(ui, v);
+	if (begins && !watching_set_faults(ui, true))
+		return;
+	if (!begins && !ui_value_known(ui, v)) {
+		ui_message(ui, false, "%s", why_unknown(v, ui->view && ui->view->info.res_off));
 		return;
 	}
 	ui->reverse = toggle_reverse && v == ui->value && action_def(ACT_REVERSE)->screens & ON(ui->screen) && !ui->reverse;

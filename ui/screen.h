@@ -134,6 +134,7 @@ struct ui {
 	char *filter;			/* NULL: none */
 	char *thread;			/* the choice of threads asked for here; NULL: none */
 	bool thread_due;		/* and a view with it is to come, also while frozen */
+	bool faults_due;		/* a view of page faults, which have been asked for here, is to come */
 	char *module;			/* only sites in it; NULL: all */
 	struct prompt prompt;
 	struct detail *detail;		/* never NULL */

@@ -17,6 +17,7 @@
 #include "ui/modal.h"
 #include "ui/output.h"
 #include "ui/tools.h"
+#include "ui/watching.h"
 
 #define MAIN_TRIES 20
 #define MAIN_STACKS 32
@@ -165,6 +166,7 @@ static void take_view(struct ui *ui, struct view *view)
 	ui->paused = view->info.state == VIEW_PAUSED;
 	report_set_view(ui->report, view);
 	find_main_module(ui);
+	watching_view(ui);
 	ui_changed(ui);
 }
 

@@ -56,6 +56,10 @@ struct ui_source {
 	/* Show blocks of these threads alone (heap_choose_threads), NULL: of all; a view follows. NULL: can't. */
 	void (*choose_threads)(void *ctx, const char *which);
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */
+	/* Sample page faults from now on; look at what is in memory; or don't any more. A view follows, whose info says
+	 * whether that could be. NULL: can't. */
+	void (*want_faults)(void *ctx, bool want);
+	void (*want_res)(void *ctx, bool want);
 	/* Views are to say what live blocks are like (heap/classes.h), or needn't any more. NULL: they do, or can't. */
 	void (*want_classes)(void *ctx, bool want);
 	/* Start writing a snapshot in the background; *_status tells how it goes. NULL: can't. */
