@@ -399,9 +399,9 @@ static int draw_two(struct ui *ui, const struct detail_facts *f, struct rect r, 
 	int classes = r.rows - 2 - 2 - 5;
 	right += detail_classes(ui, f, right, x, cols, whole ? 16 : classes > 3 ? (size_t)classes : 3) + 1;
 	right += detail_threads(ui, f, right, x, cols, whole ? REPORT_PART_THREADS : 3) + 1;
-	right += detail_numbers(ui, f, right, x, cols) + 1;
+	right += detail_numbers(ui, f, right, x, cols);
 	if (!first)
-		right += detail_touched(ui, f, right, x, cols);
+		right += detail_touched(ui, f, right + 1, x, cols);
 	int end = l > right ? l : right;
 	end += draw_name(ui, f, end, r.x, r.cols);
 	return end - top;

@@ -24,8 +24,8 @@
  * of its memory map for reading: a thread that maps memory then waits, which is no larger a share of its time than the looks
  * are of all time.
  */
-#define RATE_FAULT_NS 60.0
-#define RATE_FAULT_SAMPLE_NS 1500.0
+#define RATE_FAULT_NS 250.0
+#define RATE_FAULT_SAMPLE_NS 6000.0
 
 #define RATE_MAX (8ull << 20)		/* never rarer than one sample in 8 MiB */
 #define RATE_MIN 64u			/* an R smaller than this saves nothing over every call */

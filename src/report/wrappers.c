@@ -30,6 +30,9 @@ static const char *const rules[] = {
 	/* what touches memory for others: page faults are their callers' */
 	"memset", "memcpy", "memmove", "__memset_*", "__memcpy_*", "__memmove_*", "__mempcpy_*", "__memset", "__memcpy",
 	"__memmove",
+	/* and glibc's malloc from within, which writes sizes before and behind its blocks */
+	"_int_malloc", "_int_realloc", "_int_memalign", "_int_free*", "_mid_memalign", "sysmalloc*", "tcache_init",
+	"arena_get2", "new_heap", "malloc_consolidate", "ptmalloc_init*",
 	/* the habit of every C program */
 	"xmalloc*", "xcalloc*", "xrealloc*", "xreallocarray", "xzalloc", "xzmalloc", "xnmalloc",
 	"xnrealloc", "xstrdup", "xstrndup", "xmemdup", "xmemdupz", "xasprintf", "xvasprintf",

@@ -3,7 +3,7 @@
 # as root and as a plain user. How many bytes is an estimate where faults come faster than they are sampled.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 need_ptrace
-mib=512 touched=100
+mib=1024 touched=100
 quick && mib=256 touched=50
 
 of_site() { sites "$tmp/frames" site "$2" | awk -F '\t' -v s="$1" '$1 == s { n += $2 } END { printf "%.0f", n }'; }
@@ -16,7 +16,7 @@ told() {
   is "$1: who touched most" "$(sites "$tmp/frames" site touched_bytes | sort -t $'\t' -k 2nr | head -n 1 | cut -f 1)" touch_pages
   ok "$1: as much as it did, within $2%" near "$(of_site touch_pages touched_bytes)" "$(truth grown)" "$2"
   diag "$(of_site touch_pages touched_bytes) of $(truth grown); $(header "$tmp/frames" touched_bytes) in all"
-  is "$1: who asked for it has touched nothing" "$(of_site site_reserve touched_bytes)" 0
+  ok "$1: who asked for it has touched next to nothing" test "$(of_site site_reserve touched_bytes)" -le 65536
   is "$1: the sites' sum is the total" "$(sites "$tmp/frames" touched_bytes | awk '{ n += $1 } END { printf "%.0f", n }')" \
     "$(header "$tmp/frames" touched_bytes)"
 }

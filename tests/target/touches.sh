@@ -90,7 +90,8 @@ await Page faults aren't sampled
 key Esc
 :sort live
 :sort faults
-expect page faults are sampled from now on
+await site_brief
+expect value: bytes first touched
 END
 (
   until_true 20 test -s "$tmp/on"
