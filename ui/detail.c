@@ -339,20 +339,23 @@ static void draw_title(struct ui *ui, const struct selection *sel, struct rect r
 	struct canvas *c = ui->canvas;
 	char name[UI_NAME], rest[200], bytes[TEXT_NUMBER], percent[FORMAT_BUF], error[FORMAT_BUF] = "", note[200] = "";
 	char delta[FORMAT_BUF + 8] = "", number[FORMAT_BUF];
-	double whole = report_whole(ui->report, REPORT_LIVE_BYTES);
+	bool faults = ui->value == REPORT_FAULT_BYTES;
+	double whole = report_whole(ui->report, faults ? REPORT_FAULT_BYTES : REPORT_LIVE_BYTES);
+	uint64_t shown = faults ? sel->s.fault_bytes : sel->s.live_bytes;
 
-	if (ui_sampled(ui) && sel->se > 0) {
+	if (ui_sampled(ui) && sel->se > 0 && !faults) {
 		format_error(number, sel->se, (double)sel->s.live_bytes, c->unicode);
 		snprintf(error, sizeof(error), " %s n=%llu", number + strspn(number, " "),
 			 (unsigned long long)sel->s.live_samples);
 	}
 	if (ui->base != UI_BASE_NONE)
 		snprintf(delta, sizeof(delta), "  Δ %s", format_delta(number, sel->delta, 1, true));
-	format_percent(percent, (double)sel->s.live_bytes, whole, 1);
+	format_percent(percent, (double)shown, whole, 1);
 	/* a site's note is what the judgement says */
 	if (!sel->is_site && *sel->note && ui->screen == UI_TREE)
 		snprintf(note, sizeof(note), "  %s", sel->note);
-	snprintf(rest, sizeof(rest), " %s  %s%%%s%.60s%s ", text_bytes(bytes, sel->s.live_bytes), percent, delta, note, error);
+	snprintf(rest, sizeof(rest), " %s%s  %s%%%s%.60s%s ", faults ? "touched " : "", text_bytes(bytes, shown), percent, delta,
+		 note, error);
 	canvas_fill(c, r.y, r.x, r.cols, STYLE_GUIDE, 0x2500);
 	int w = canvas_width(c, rest), room = r.cols - w - 6;
 	const char *text = ui_name(ui, sel->function, name);
@@ -412,10 +415,10 @@ static int draw_one(struct ui *ui, const struct detail_facts *f, struct rect r, 
 	int top = y;
 
 	y += detail_verdict(ui, f, y, r.x, r.cols);
-	y += detail_numbers(ui, f, y, r.x, r.cols) + 1;
 	bool first = ui->value == REPORT_FAULT_BYTES;
 	if (first)
 		y += detail_touched(ui, f, y, r.x, r.cols);
+	y += detail_numbers(ui, f, y, r.x, r.cols) + 1;
 	y += detail_source(ui, f, y, r.x, r.cols, 2) + 1;
 	y += detail_stack(ui, f, y, r.x, r.cols, is_whole(ui) ? 1000 : 8) + 1;
 	y += detail_classes(ui, f, y, r.x, r.cols, 16) + 1;

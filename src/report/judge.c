@@ -181,7 +181,10 @@ enum verdict judge(const struct judge_facts *f, char buf[JUDGE_TEXT])
 		return VERDICT_CHURN;
 	}
 	if (!s->live_bytes) {
-		snprintf(buf, JUDGE_TEXT, "%s", s->alloc_q10 ? "all of it has been freed" : "nothing allocated here");
+		if (!s->alloc_q10 && s->fault_bytes)
+			snprintf(buf, JUDGE_TEXT, "was the first to touch %s of memory, allocates none itself", text_bytes(b, s->fault_bytes));
+		else
+			snprintf(buf, JUDGE_TEXT, "%s", s->alloc_q10 ? "all of it has been freed" : "nothing allocated here");
 		return VERDICT_NOTHING;
 	}
 	if (f->state == VIEW_EXITED) {

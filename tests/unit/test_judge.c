@@ -150,6 +150,9 @@ static void test_churn(void **state)
 	expect(&f, VERDICT_NOTHING, "all of it has been freed");
 	s.alloc_q10 = s.temp_q10 = 0;
 	expect(&f, VERDICT_NOTHING, "nothing allocated here");
+	s.fault_bytes = 3 << 20;
+	expect(&f, VERDICT_NOTHING, "was the first to touch 3.0M of memory, allocates none itself");
+	s.fault_bytes = 0;
 }
 
 static void test_steady(void **state)
