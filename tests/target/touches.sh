@@ -52,6 +52,34 @@ ask -e --faults -T victim_touch
 ok "-T: what another has touched" near "$(pair touch_brief site_brief)" "$(truth brief)" 8
 is "-T: without the thread's" "$(of_site touch_pool)" 0
 
+# ---- a plain user, launched and attached ----
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+if [ "$(id -u)" = 0 ] && have setpriv && [ "$paranoid" -le 2 ]; then
+  chmod 755 "$tmp"
+  mkdir -m 777 "$tmp/user"
+  cp "$HEAPTOP" "$VICTIMS/victim_touch" "$tmp/user/"
+  plain=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+  # shellcheck disable=SC2016 # for the inner shell
+  run 60 "${plain[@]}" "$tmp/user/heaptop" -e --faults -b -x -d 0.5 -s faults -- sh -c 'exec "$@" >"$0"' "$tmp/user/victim" \
+    "$tmp/user/victim_touch" $rounds
+  cp "$tmp/out" "$tmp/frames"
+  cp "$tmp/user/victim" "$tmp/victim"
+  told "a plain user" 8
+  start "$tmp/victim" "${plain[@]}" "$tmp/user/victim_touch" $rounds wait "$tmp/user/go"
+  pid=$started
+  until_true 20 grep -qs victim_touch "/proc/$pid/comm"
+  start "$tmp/frames" "${plain[@]}" "$tmp/user/heaptop" -e --faults -b -d 0.3 -s faults -p "$pid"
+  watcher=$started
+  wait_for "$tmp/frames" "^# live_bytes"
+  touch "$tmp/user/go"
+  finish "$pid" 60
+  finish "$watcher" 30
+  ok "a plain user attached: blocks that have gone" near "$(pair touch_brief site_brief)" "$(truth brief)" 8
+  ok "a plain user attached: RES is told" test "$(header "$tmp/frames" res_bytes)" -gt $((1 << 20))
+else
+  diag "perf_event_paranoid is $paranoid: no plain user may sample page faults"
+fi
+
 # ---- switched on from the screen, and off ----
 rm -f "$tmp/go"
 start "$tmp/victim" "$VICTIMS/victim_touch" $rounds wait "$tmp/go"
