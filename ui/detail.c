@@ -376,6 +376,12 @@ static int draw_name(struct ui *ui, const struct detail_facts *f, int y, int x, 
 	return 1 + detail_name(ui, f, y + 1, x, cols);
 }
 
+/* Not of a row that has only touched memory: it has none to tell sizes, ages and threads of. */
+static bool has_blocks(const struct detail_facts *f)
+{
+	return f->sel->s.alloc_q10 || !f->sel->s.fault_bytes;
+}
+
 /* Stack and source at the left, figures at the right. Returns the height. */
 static int draw_two(struct ui *ui, const struct detail_facts *f, struct rect r, int y)
 {
@@ -400,8 +406,10 @@ static int draw_two(struct ui *ui, const struct detail_facts *f, struct rect r, 
 		right += detail_touched(ui, f, right, x, cols);
 	/* in a pane: what is left when threads have their rows */
 	int classes = r.rows - 2 - 2 - 5;
-	right += detail_classes(ui, f, right, x, cols, whole ? 16 : classes > 3 ? (size_t)classes : 3) + 1;
-	right += detail_threads(ui, f, right, x, cols, whole ? REPORT_PART_THREADS : 3) + 1;
+	if (has_blocks(f)) {
+		right += detail_classes(ui, f, right, x, cols, whole ? 16 : classes > 3 ? (size_t)classes : 3) + 1;
+		right += detail_threads(ui, f, right, x, cols, whole ? REPORT_PART_THREADS : 3) + 1;
+	}
 	right += detail_numbers(ui, f, right, x, cols);
 	if (!first)
 		right += detail_touched(ui, f, right + 1, x, cols);
@@ -421,8 +429,10 @@ static int draw_one(struct ui *ui, const struct detail_facts *f, struct rect r, 
 	y += detail_numbers(ui, f, y, r.x, r.cols) + 1;
 	y += detail_source(ui, f, y, r.x, r.cols, 2) + 1;
 	y += detail_stack(ui, f, y, r.x, r.cols, is_whole(ui) ? 1000 : 8) + 1;
-	y += detail_classes(ui, f, y, r.x, r.cols, 16) + 1;
-	y += detail_threads(ui, f, y, r.x, r.cols, REPORT_PART_THREADS);
+	if (has_blocks(f)) {
+		y += detail_classes(ui, f, y, r.x, r.cols, 16) + 1;
+		y += detail_threads(ui, f, y, r.x, r.cols, REPORT_PART_THREADS);
+	}
 	if (!first)
 		y += detail_touched(ui, f, y + 1, r.x, r.cols);
 	y += draw_name(ui, f, y, r.x, r.cols);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -42,6 +43,7 @@ struct touching {
 	size_t naddrs, addrs_cap;
 	uint64_t counted, ready_count;	/* faults: when the last were settled, and when these became ready */
 	uint64_t samples;
+	uint64_t behind;		/* ns that the heap's times are behind the kernel's clock, of now */
 	double next, next_find;		/* monotonic seconds */
 	struct { pid_t tid; bool chosen; } known[KNOWN_THREADS];	/* since the last settling, by tid */
 	uint64_t pcs[FRAMES_MAX];
@@ -93,7 +95,7 @@ static void take_in(void *ctx, const struct fault *fault)
 	size_t n = unwinder_walk(of->unwinder, &regs, &stack, g->pcs, FRAMES_MAX, &why);
 	if (of->missed(of->ctx, g->pcs, n))
 		n = unwinder_walk(of->unwinder, &regs, &stack, g->pcs, FRAMES_MAX, &why);
-	uint64_t time = fault->time > of->clock->ns0 ? fault->time - of->clock->ns0 : 0;
+	uint64_t time = fault->time > g->behind ? fault->time - g->behind : 0;
 	VEC_GROW(g->pending, g->npending, g->pending_cap);
 	g->pending[g->npending++] = (struct pending){
 		fault->addr, fault->period, time, g->naddrs, (uint32_t)n, fault->tid, why,
@@ -202,9 +204,36 @@ static void make_ready(struct touching *g)
 	g->ready_count = faults_count(g->faults);
 }
 
+static uint64_t raw_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Faults carry the kernel's clock, events the processor's, whose rate isn't known that well in the first second: so the
+ * two are set against each other anew each time. Of a few readings the one least disturbed.
+ */
+static uint64_t behind(const struct ticks_clock *clock)
+{
+	uint64_t best = UINT64_MAX, ret = 0;
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t before = raw_ns(), ns = ticks_to_ns(clock, ticks_now()), took = raw_ns() - before;
+		if (took < best) {
+			best = took;
+			ret = before + took / 2 - ns;
+		}
+	}
+	return ret;
+}
+
 size_t touching_take(struct touching *g, const struct touching_of *of)
 {
 	g->of = of;
+	g->behind = behind(of->clock);
 	size_t n = faults_drain(g->faults, take_in, g);
 	g->samples += n;
 	g->of = NULL;
