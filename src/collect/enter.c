@@ -28,6 +28,15 @@ struct err *session_let_run(struct session *s)
 	return target_stop(s->target);
 }
 
+struct err *session_resume(struct session *s)
+{
+	if (s->placed) {
+		err_free(s->probe->ops->renew(s->probe, s->target));
+		s->last_renew = monotonic_seconds();
+	}
+	return target_resume(s->target);
+}
+
 /* A heaptop that was killed left its hooks: take them out first, or we would hook the hooks. */
 static struct err *clean_leftovers(struct session *s)
 {
@@ -116,7 +125,7 @@ struct err *session_enter_launched(struct session *s, int *ret_exit)
 	*ret_exit = LAUNCH_FAILED;
 	err = session_enter_image(s);
 	if (!err)
-		err = target_resume(s->target);
+		err = session_resume(s);
 	if (err) {
 		/* nothing of the program has run yet: it isn't started without its profiler */
 		kill(target_pid(s->target), SIGKILL);
@@ -167,7 +176,7 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 	err = clean_leftovers(s);
 	if (!err)
 		err = place(s);
-	struct err *resumed = target_resume(s->target);
+	struct err *resumed = session_resume(s);
 	s->pause_seconds = target_pause(s->target);
 	log_line("the program stood still for %.2f ms, and for %.2f ms while hooks were placed", first * 1e3,
 		 s->pause_seconds * 1e3);

@@ -115,7 +115,7 @@ static void born(struct follow *f, struct process *p)
 		log_line("process %d isn't watched: %s", (int)p->pid, err->text);
 		err_free(err);
 	}
-	err_free(target_resume(p->target));
+	err_free(p->session ? session_resume(p->session) : target_resume(p->target));
 }
 
 static void executed(struct follow *f, struct process *p)
@@ -126,7 +126,7 @@ static void executed(struct follow *f, struct process *p)
 		log_line("process %d isn't watched: %s", (int)p->pid, err->text);
 		err_free(err);
 	}
-	err_free(target_resume(p->target));
+	err_free(p->session ? session_resume(p->session) : target_resume(p->target));
 }
 
 /* News of a process without a heap. */

@@ -439,7 +439,7 @@ static void hook_new_modules(struct session *s)
 		err = s->probe->ops->extend(s->probe, s->target);
 	/* after a failure it may run already */
 	if (target_is_stopped(s->target)) {
-		struct err *resumed = target_resume(s->target);
+		struct err *resumed = session_resume(s);
 		if (err)
 			err_free(resumed);
 		else
@@ -565,7 +565,7 @@ static struct err *on_exec(struct session *s)
 		log_line("not hooked: %s", err->text);
 		err_free(err);
 	}
-	return target_resume(s->target);
+	return session_resume(s);
 }
 
 /* What was recorded before stays to be seen; hooks and rings have gone with the old image. */

@@ -40,6 +40,11 @@ struct err *session_open_forked(struct session *parent, const struct session_pla
 				struct session **ret);
 struct err *session_open_image(const struct collect_config *config, const struct session_place *place,
 			       struct target *t, struct session **ret);
+/*
+ * Let the target, which is stopped, go on. Placing hooks may have taken as long as the lease lasts, where heaptop
+ * gets little of a busy machine: it begins now. An error of that is seen by the next step, too.
+ */
+struct err *session_resume(struct session *s);
 /* Accepts NULL. The target must have been detached from or have ended; views live on. */
 void session_close(struct session *s);
 

@@ -86,8 +86,10 @@ static struct err *renew(struct probe *p, struct target *t)
 
 	if (!a->state)
 		return NULL;
-	watch_filter(a, t);
-	agent_forget_pending(a);
+	if (!target_is_stopped(t)) {
+		watch_filter(a, t);
+		agent_forget_pending(a);
+	}
 	a->lease = now + 2 * agent_ticks_per_second(a);
 	/* An agent that has found the lease over has switched itself off. Each in one store, this one first. */
 	uint32_t active = a->active;

@@ -94,7 +94,7 @@ struct probe_ops {
 	 * prepare() runs before the stop, place() while stopped. */
 	struct err *(*prepare)(struct probe *p, struct target *t, const struct modules *mods);
 	struct err *(*place)(struct probe *p, struct target *t);
-	/* Move the lease on; the target runs. ERR_GONE if its memory is gone. */
+	/* Move the lease on; both states. ERR_GONE if its memory is gone. */
 	struct err *(*renew)(struct probe *p, struct target *t);
 	struct err *(*set_rate)(struct probe *p, struct target *t, uint64_t rate);
 	/* As probe_config.raise. */
