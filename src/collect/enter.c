@@ -28,12 +28,26 @@ struct err *session_let_run(struct session *s)
 	return target_stop(s->target);
 }
 
+static void renew(struct session *s)
+{
+	if (!s->placed)
+		return;
+	/* an error is seen by the next step, too */
+	err_free(s->probe->ops->renew(s->probe, s->target));
+	s->last_renew = monotonic_seconds();
+}
+
+void session_keep(struct session *s)
+{
+	if (monotonic_seconds() - s->last_renew < RENEW_SECONDS)
+		return;
+	session_drain(s, false);
+	renew(s);
+}
+
 struct err *session_resume(struct session *s)
 {
-	if (s->placed) {
-		err_free(s->probe->ops->renew(s->probe, s->target));
-		s->last_renew = monotonic_seconds();
-	}
+	renew(s);
 	return target_resume(s->target);
 }
 
@@ -149,30 +163,30 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 	struct err *err = target_check(pid);
 	if (err)
 		return err;
-	struct prefill *prefill = prefill_create();
+	s->prefill = prefill_create();
 	err = target_attach(pid, &s->target);
-	if (err) {
-		prefill_destroy(prefill);
+	if (err)
 		return err;
-	}
-	prefill_take(prefill, s->target);
+	prefill_take(s->prefill, s->target);
 	/* symbols are looked up while the target runs; the second stop only places the hooks */
 	err = target_resume(s->target);
-	double first = target_pause(s->target);
+	s->pause_seconds = target_pause(s->target);
 	if (!err)
 		err = session_refresh_modules(s);
 	if (!err) {
-		prefill_walk(prefill, s->unwinder);
+		prefill_walk(s->prefill, s->unwinder);
 		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
 	}
-	if (!err)
-		err = target_find_way(s->target);
-	if (!err)
-		err = target_stop(s->target);
-	if (err) {
-		prefill_destroy(prefill);
+	return err ? err : target_find_way(s->target);
+}
+
+struct err *session_enter_prepared(struct session *s)
+{
+	double first = s->pause_seconds;
+	struct err *err = target_stop(s->target);
+
+	if (err)
 		return err;
-	}
 	err = clean_leftovers(s);
 	if (!err)
 		err = place(s);
@@ -182,8 +196,9 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 		 s->pause_seconds * 1e3);
 	if (!err)
 		log_line("%zu rules handed over in advance",
-			 prefill_teach(prefill, s->probe, session_wire_rule, s));
-	prefill_destroy(prefill);
+			 prefill_teach(s->prefill, s->probe, session_wire_rule, s));
+	prefill_destroy(s->prefill);
+	s->prefill = NULL;
 	if (err) {
 		err_free(resumed);
 		return err;

@@ -57,12 +57,27 @@ static bool launched(const struct follow *f)
 
 /* ---- getting in ---- */
 
-static struct err *open_one(struct follow *f, pid_t pid, int *ret_exit)
+static struct err *open_one(struct follow *f, pid_t pid, struct session **ret, int *ret_exit)
 {
-	struct session *s;
-	struct err *err = session_open(&f->config, &f->place, pid, &s, ret_exit);
+	*ret = NULL;
+	struct err *err = session_open(&f->config, &f->place, pid, ret, ret_exit);
 
 	f->config.record = NULL;	/* the first one's stacks */
+	return err;
+}
+
+static void keep_all(struct follow *f)
+{
+	for (size_t i = 0; i < f->ps.n; i++)
+		if (!f->ps.list[i]->over && f->ps.list[i]->session)
+			session_keep(f->ps.list[i]->session);
+}
+
+static struct err *begin_one(struct follow *f, struct session *s)
+{
+	keep_all(f);
+	struct err *err = session_begin(s, &f->place);
+
 	if (!err)
 		processes_add(&f->ps, 0, session_target(s), s);
 	return err;
@@ -74,10 +89,13 @@ struct err *follow_open(struct follow *f, char **ret_refusals, int *ret_exit)
 
 	*ret_refusals = NULL;
 	ticks_clock_init(&f->clock);
-	if (launched(f))
-		return open_one(f, 0, ret_exit);
-	for (size_t i = 0; i < f->config.npids; i++)
-		refused = err_join(refused, open_one(f, f->config.pids[i], ret_exit));
+	size_t n = launched(f) ? 1 : f->config.npids;
+	CLEANUP_FREE struct session **opened = xcalloc(n, sizeof(struct session *));
+	for (size_t i = 0; i < n; i++)
+		refused = err_join(refused, open_one(f, launched(f) ? 0 : f->config.pids[i], &opened[i], ret_exit));
+	for (size_t i = 0; i < n; i++)
+		if (opened[i])
+			refused = err_join(refused, begin_one(f, opened[i]));
 	if (!f->ps.n)
 		return refused;
 	/* the others go on */
@@ -224,6 +242,7 @@ struct err *follow_detach(struct follow *f, char **ret_message)
 	*ret_message = NULL;
 	while ((p = next_held(f))) {
 		char *message;
+		keep_all(f);
 		struct err *err = let_go(f, p, &message);
 		n += message != NULL;
 		if (!*ret_message)

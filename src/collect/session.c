@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "collect/frames.h"
+#include "collect/prefill.h"
 #include "collect/record.h"
 #include "collect/touching.h"
 #include "elf/modules.h"
@@ -23,7 +24,6 @@
 #include "unwind/unwind.h"
 #include "wire/wire.h"
 
-#define RENEW_SECONDS 0.1	/* between renewals of the lease */
 #define CONTROL_SECONDS 0.1	/* between looks at the auto rate while events come, */
 #define USAGE_SECONDS 0.5	/* and else */
 #define THREADS_SECONDS 0.25	/* between looks at the list of threads, and at least */
@@ -307,9 +307,21 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 		session_close(s);
 		return err;
 	}
+	*ret = s;
+	return NULL;
+}
+
+struct err *session_begin(struct session *s, const struct session_place *place)
+{
+	struct err *err = s->prefill ? session_enter_prepared(s) : NULL;
+
+	if (err) {
+		s->placed = false;
+		session_close(s);
+		return err;
+	}
 	target_family_join(place->family, s->target);
 	open_faults(s);
-	*ret = s;
 	return NULL;
 }
 
@@ -373,6 +385,7 @@ void session_close(struct session *s)
 	told_deinit(&s->told);
 	heap_destroy(s->heap);
 	recorder_destroy(s->recorder);
+	prefill_destroy(s->prefill);
 	frames_destroy(s->frames);
 	unwinder_destroy(s->unwinder);
 	modules_destroy(s->mods);

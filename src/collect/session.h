@@ -27,9 +27,14 @@ struct session_place {
 	const struct ticks_clock *clock;
 };
 
-/* Launch (pid 0) or attach. */
+/*
+ * Launch (pid 0) or attach, then begin to watch. What takes long at attaching, the look-ups in the program's files,
+ * is done by session_open() alone, so of several processes all are opened before the first is begun: one that is
+ * watched waits for heaptop to take what it records. session_begin() closes the session if it fails.
+ */
 struct err *session_open(const struct collect_config *config, const struct session_place *place, pid_t pid,
 			 struct session **ret, int *ret_exit);
+struct err *session_begin(struct session *s, const struct session_place *place);
 /*
  * A child of a launched program, stopped; it stays so. Forked: with the parent's hooks, from now on for itself;
  * *ret NULL without an error: there are none in it, or it runs in its parent's memory. Or a new image that
@@ -40,9 +45,11 @@ struct err *session_open_forked(struct session *parent, const struct session_pla
 				struct session **ret);
 struct err *session_open_image(const struct collect_config *config, const struct session_place *place,
 			       struct target *t, struct session **ret);
+/* Between calls that take long: what it has recorded is taken in, and its lease renewed. */
+void session_keep(struct session *s);
 /*
  * Let the target, which is stopped, go on. Placing hooks may have taken as long as the lease lasts, where heaptop
- * gets little of a busy machine: it begins now. An error of that is seen by the next step, too.
+ * gets little of a busy machine: it begins now.
  */
 struct err *session_resume(struct session *s);
 /* Accepts NULL. The target must have been detached from or have ended; views live on. */

@@ -23,8 +23,11 @@
 struct frames;
 struct heap;
 struct modules;
+struct prefill;
 struct recorder;
 struct unwinder;
+
+#define RENEW_SECONDS 0.1	/* between renewals of the lease */
 
 struct session {
 	struct collect_config config;
@@ -35,6 +38,7 @@ struct session {
 	struct frames *frames;
 	struct heap *heap;
 	struct recorder *recorder;	/* or NULL */
+	struct prefill *prefill;	/* attached, hooks still to be placed; else NULL */
 	struct ticks_clock clock;
 	bool attached;		/* to a process that ran already; else launched, or the child of one */
 	bool child;		/* of a launched one */
@@ -80,9 +84,11 @@ struct probe_config session_probe_config(const struct session *s);
 /* enter.c */
 /* Let the target, which is stopped, run for a moment. */
 struct err *session_let_run(struct session *s);
-/* Launch, or attach, and place the hooks; the target runs. */
+/* Launch, and place the hooks; the target runs. */
 struct err *session_enter_launched(struct session *s, int *ret_exit);
+/* Attach, and look up all that is needed, which may take seconds; the target runs. Then place the hooks. */
 struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit);
+struct err *session_enter_prepared(struct session *s);
 /* Place the hooks in an image that hasn't run yet; the target stays stopped. */
 struct err *session_enter_image(struct session *s);
 /* Take over what a child has inherited of the parent's hooks; it stays stopped. *ret false: nothing. */
