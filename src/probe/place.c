@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -218,21 +219,31 @@ static struct err *map_state(struct agent *a, struct target *t)
 
 /* ---- rings ---- */
 
-/* Open the target's descriptor and map it; it must be what we asked for. */
+/*
+ * Open the target's descriptor, give the memory its size, and map it; it must be what we asked for. The target can't be
+ * made to size it: where its files may not become as large (RLIMIT_FSIZE) it would get SIGXFSZ, which ends it.
+ */
 static struct err *share_memfd(struct agent *a, struct target *t, uint64_t fd)
 {
 	char path[64];
 	struct stat st;
 	struct statfs fs;
+	struct rlimit limit;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)target_pid(t), (int)fd);
 	CLEANUP_CLOSE int own = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (own < 0)
 		return err_errno(errno, "%s", path);
 	/* Sealed against shrinking: else reading it here could raise SIGBUS. */
-	if (fstat(own, &st) || !S_ISREG(st.st_mode) || fstatfs(own, &fs) || fs.f_type != TMPFS_MAGIC ||
-	    fcntl(own, F_ADD_SEALS, F_SEAL_SHRINK) || fstat(own, &st) || (uint64_t)st.st_size < a->rings_bytes)
+	if (fstat(own, &st) || !S_ISREG(st.st_mode) || st.st_size || fstatfs(own, &fs) || fs.f_type != TMPFS_MAGIC ||
+	    fcntl(own, F_ADD_SEALS, F_SEAL_SHRINK))
 		return err_new(ERR_OTHER, "%s is not the memory asked for", path);
+	/* the same goes for heaptop itself */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < a->rings_bytes)
+		return err_new(ERR_DENIED, "files of heaptop may not be as large as %" PRIu64 " MB (ulimit -f)",
+			       a->rings_bytes >> 20);
+	if (ftruncate(own, (off_t)a->rings_bytes))
+		return err_errno(errno, "the size of the rings");
 	void *m = mmap(NULL, a->rings_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own, 0);
 	if (m == MAP_FAILED)
 		return err_errno(errno, "mmap of the rings");
@@ -258,9 +269,7 @@ static struct err *map_memfd(struct agent *a, struct target *t)
 	}
 	if (err)
 		return err;
-	err = agent_call(t, "ftruncate", SYS_ftruncate, (const uint64_t[6]){ fd, a->rings_bytes }, NULL);
-	if (!err)
-		err = share_memfd(a, t, fd);
+	err = share_memfd(a, t, fd);
 	if (!err)
 		err = agent_call(t, "mmap", SYS_mmap, (const uint64_t[6]){ a->rings, a->rings_bytes,
 				 PROT_READ | PROT_WRITE, MAP_SHARED | (a->rings ? MAP_FIXED : 0), fd, 0 }, &a->rings);
