@@ -18,7 +18,9 @@ screenrun=$abs_top_builddir/tests/screen/screenrun
 need_ptrace
 on_exit() { reap; }
 
-# script NAME OPTION... <SCRIPT: a test that it runs through; what it saved is in $tmp
+# script NAME OPTION... <SCRIPT: a test that it runs through; what it saved is in $tmp. Scripts come through pipes, whose
+# last command must be this shell's, or results are counted by one that ends.
+shopt -s lastpipe
 script() {
   local name=$1
   shift
