@@ -67,7 +67,7 @@ if have unshare && unshare --user --map-root-user true 2>/dev/null; then
 fi
 
 # ---- a process ----
-start "$tmp/victim" "$VICTIMS/demo" 120
+start "$tmp/victim" "$VICTIMS/demo" 1000
 victim=$started
 ok "an ordinary program is there" wait_for "$tmp/victim" serving
 doctor -p "$victim"
@@ -95,7 +95,7 @@ is "traced: exit code" "$status" 1
 says no tracer "pid $started"
 
 if have prlimit; then
-  start "$tmp/tight" prlimit --as=60000000 "$VICTIMS/demo" 60
+  start "$tmp/tight" prlimit --as=60000000 "$VICTIMS/demo" 1000
   ok "a process with little address space" wait_for "$tmp/tight" serving
   doctor -p "$started"
   says no 'address space' 'RLIMIT_AS.*prlimit'

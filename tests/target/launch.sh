@@ -98,7 +98,7 @@ fi
 # ---- signals to heaptop ----
 launch_demo() {
   rm -f "$snap"
-  start "$tmp/launched" "$HEAPTOP" "$@" -- "$VICTIMS/demo" 60
+  start "$tmp/launched" "$HEAPTOP" "$@" -- "$VICTIMS/demo" 1000
   heaptop=$started
   wait_for "$tmp/launched" 'demo: serving' || fail "demo starts under heaptop"
   demo=$(pgrep -P "$heaptop" -x demo | head -n 1)
@@ -130,7 +130,7 @@ kill -TERM "$demo"
 ok "until it is told to end" until_true 5 gone "$demo"
 
 # ---- attached: detach on every ending ----
-start "$tmp/demo" "$VICTIMS/demo" 60
+start "$tmp/demo" "$VICTIMS/demo" 1000
 demo=$started
 wait_for "$tmp/demo" serving
 for sig in INT TERM HUP; do

@@ -217,7 +217,7 @@ if have tmux; then
   is "python3 behind the screen: its output" "$(cat "$tmp/screen.out")" "$(cat "$tmp/python3.want")"
   is "the terminal is as before" "$(tmux_flags)" "0 1 0"
 
-  start "$tmp/demo" "$VICTIMS/demo" 60
+  start "$tmp/demo" "$VICTIMS/demo" 1000
   wait_for "$tmp/demo" serving
   tmux_run "'$HEAPTOP' -d 0.3 -p $started"
   ok "attached behind the screen: the leak is there" tmux_wait audit_append 20

@@ -66,7 +66,7 @@ else
 fi
 
 # ---- ourselves ----
-start "$tmp/victim" "$VICTIMS/demo" 120
+start "$tmp/victim" "$VICTIMS/demo" 1000
 victim=$started
 ok "an ordinary program is there" wait_for "$tmp/victim" serving
 
@@ -87,7 +87,7 @@ if [ "$(id -u)" = 0 ] && have setpriv; then
   diag_file "$tmp/err" 5
   ok "and the figures are right" known_right "$tmp/open/truth" "$tmp/out"
 
-  start "$tmp/theirs" "${as_user[@]}" "$tmp/demo" 60
+  start "$tmp/theirs" "${as_user[@]}" "$tmp/demo" 1000
   ok "a process of theirs" wait_for "$tmp/theirs" serving
   scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
   if [ "$scope" = 0 ]; then

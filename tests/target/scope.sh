@@ -52,7 +52,7 @@ there() {
   run "$seconds" unshare -m --propagation private bash "$tmp/scope.sh" "${as_user[@]}" "$@"
 }
 
-start "$tmp/victim" "${as_user[@]}" "$tmp/demo" 60
+start "$tmp/victim" "${as_user[@]}" "$tmp/demo" 1000
 victim=$started
 ok "a process of the same user is there" wait_for "$tmp/victim" serving
 there 20 cat /proc/sys/kernel/yama/ptrace_scope

@@ -19,7 +19,7 @@ ok "and the figures are right" known_right "$tmp/open/truth" "$tmp/out"
 
 # attached to within: both in one namespace
 cat >"$tmp/inside" <<'END'
-"$1/demo" 60 >"$1/open/demo" &
+"$1/demo" 1000 >"$1/open/demo" &
 pid=$!
 for i in $(seq 200); do grep -q serving "$1/open/demo" && break; sleep 0.1; done
 "$1/heaptop" -e -b -n 1 -d 0.3 -p $pid
@@ -34,7 +34,7 @@ diag_file "$tmp/err" 5
 ok "and sees its heap" test "$(header "$tmp/out" hooks)" -gt 0
 
 # the same user's process outside of it: our capabilities end at the namespace's border
-start "$tmp/outside" "${as_user[@]}" "$tmp/demo" 60
+start "$tmp/outside" "${as_user[@]}" "$tmp/demo" 1000
 ok "a process outside is there" wait_for "$tmp/outside" serving
 run 30 "${contained[@]}" "$tmp/heaptop" -b -n 1 -d 0.2 -p "$started"
 like "one outside: attached to, or refused" "$status" '^[01]$'
@@ -44,7 +44,7 @@ ok "it is left as it was" text_intact "$started"
 
 # somebody else's
 if [ "$(id -u)" = 0 ]; then
-  start "$tmp/roots" "$VICTIMS/demo" 60
+  start "$tmp/roots" "$VICTIMS/demo" 1000
   ok "a process of root's is there" wait_for "$tmp/roots" serving
   run 30 "${contained[@]}" "$tmp/heaptop" -b -n 1 -p "$started"
   is "root's process: refused" "$status" 1
