@@ -63,9 +63,14 @@ like "its checks hold" "$(cat "$tmp/checker")" $'\nok [0-9]+ checks'
 like "no call of it was interrupted" "$(cat "$tmp/checker")" $'\neintr 0'
 
 # ---- an exec of the attached program: what was watched is gone ----
-start "$tmp/exec" bash -c 'for i in 1 2 3; do sleep 1; done; exec sleep 100'
-run 60 "$HEAPTOP" -b -D 30 -d 0.5 -p "$started"
+mkfifo "$tmp/go"
+start "$tmp/exec" bash -c 'read -r <"$0"; exec sleep 1000' "$tmp/go"
+executes=$started
+start "$tmp/frames" "$HEAPTOP" -b -D 30 -d 0.1 -p "$executes"
+ok "a program is watched" wait_for "$tmp/frames" '^# command: '
+echo >"$tmp/go"
+finish "$started" 60
 is "an exec ends the watching" "$status" 0
-like "and is told" "$(cat "$tmp/err")" "has executed another program"
-ok "the new program goes on" kill -0 "$started"
+like "and is told" "$(tail -n 2 "$tmp/frames")" "has executed another program"
+ok "the new program goes on" kill -0 "$executes"
 done_testing
