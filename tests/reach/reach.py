@@ -465,8 +465,8 @@ def main():
 
     if not tap:
         show("kind of target", [f"{way} {mode}" for way, mode in CELLS])
-    # two at a time, as most of a cell is waiting; shown in their order
-    pool = ThreadPoolExecutor(2)
+    # two at a time for each processor, as most of a cell is waiting; shown in their order
+    pool = ThreadPoolExecutor(2 * (os.cpu_count() or 1))
     for kind, (results, lacking) in zip(chosen, pool.map(lambda k: row(k, FOLDER), chosen)):
         if results is None:
             failed += 0 if tap else 1
