@@ -71,8 +71,8 @@ for screen in $screens; do
       case $name in
       quit | suspend | save) continue ;;	# leave, stop, write a file
       esac
-      # shellcheck disable=SC2086 # words
-      key=$(printf '%s\n' $keys | grep -vxm 1 'F[0-9]*')
+      read -ra words <<<"$keys"
+      for key in "${words[@]}"; do [[ $key == F[0-9]* ]] || break; done
       printf 'key %s\nkey %s\n:save-display %s\nkey Esc Esc Esc\n' "$screen" "$key" "$tmp/seen/$screen-$name"
       # rows by site again after those by function, stack, module and thread
       [ "$name" != group ] || printf 'key %s %s %s %s\n' "$key" "$key" "$key" "$key"
@@ -129,9 +129,11 @@ ok "gate 9: 40x10: frozen is said" grep -q 'frozen' "$tmp/frozen"
 
 # ---- gate 10: the table's actions are help's, to the last one ----
 printf 'size 150x220\nkey ?\n:save-display %s\n' "$tmp/help" | script "gate 10: help"
-missing=$(awk -F '\t' '{ print $1 "\t" $3 }' "$tmp/keys" | while IFS=$'\t' read -r keys name; do
-  grep -qF -- "$keys" "$tmp/help" && grep -qE -- "[[:space:]]$name[[:space:]]" "$tmp/help" || printf '%s ' "$name"
-done)
+missing=
+help=$(<"$tmp/help")
+while IFS=$'\t' read -r keys _ name; do
+  [[ $help == *"$keys"* && $help =~ [[:space:]]"$name"[[:space:]] ]] || missing+="$name "
+done <"$tmp/keys"
 is "gate 10: help has every key and name of the table" "$missing" ""
 "$HEAPTOP" --keys >"$tmp/printed"
 ok "gate 10: --keys is the table" cmp "$tmp/keys" "$tmp/printed"
