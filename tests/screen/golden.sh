@@ -37,26 +37,26 @@ flame-found|key 3;type /png;key Enter'
 
 # all_of SIZE CHARSET: each from a session of its own, so that none hangs on another
 all_of() {
-  local folder=$tmp/$1-$2 option=() name keys
+  local folder=$tmp/$1-$2 option=() name keys ran
   [ "$2" = unicode ] || option=(--ascii)
-  mkdir -p "$folder"
+  mkdir -p "$folder" "$folder.scripts"
   {
     for keys in $screens; do echo "screen-$keys|key $keys"; done
     echo "$overlays"
   } | while IFS='|' read -r name keys; do
     {
-      echo "size $1"
-      tr ';' '\n' <<<"$keys"
-      echo ":save-display $folder/$name"
+      printf '%s\n' "size $1" "${keys//;/$'\n'}" ":save-display $folder/$name"
       [ "$2" = ascii ] || echo ":save-attrs $folder/$name-styles"
-    } >"$tmp/script"
-    timeout 20 "$screenrun" --launched "${option[@]}" "$tmp/script" >"$folder/$name.log" 2>&1 && rm "$folder/$name.log"
+    } >"$folder.scripts/$name"
   done
+  timeout 60 "$screenrun" --launched "${option[@]}" "$folder.scripts"/* >"$folder.log" 2>&1
+  ran=$?
   COLUMNS=${1%x*} LINES=${1#*x} "$screenrun" --picker "${option[@]}" '' >"$folder/picker"
   COLUMNS=${1%x*} LINES=${1#*x} "$screenrun" --picker "${option[@]}" 's' >"$folder/picker-filtered"
   together "$folder" >"$folder.all"
   golden "golden-$1-$2.txt" "$folder.all"
-  is "$1, $2: all ran through" "$(find "$folder" -name '*.log' -printf '%f ')" ""
+  is "$1, $2: all ran through" "$ran" 0
+  [ "$ran" = 0 ] || diag_file "$folder.log" 60
 }
 for size in 120x40 80x24 40x10; do
   all_of $size unicode

@@ -1,6 +1,6 @@
 /*
- * screenrun [OPTION]... SCRIPT: run a screen script (ui/script.c) on the made-up heap of
- * tests/lib/fakeheap.c. No terminal, no process, the clock stands still: the same screens
+ * screenrun [OPTION]... SCRIPT...: run screen scripts (ui/script.c), each in a process of its own, on the made-up heap
+ * of tests/lib/fakeheap.c. No terminal, no process, the clock stands still: the same screens
  * every time. LINES, COLUMNS and the locale count as for heaptop itself.
  *
  *	--rate BYTES	sampled at that rate (1: exact)
@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -161,8 +163,19 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
-	if (optind + 1 != argc)
+	if (optind >= argc)
 		return 2;
+	bool failed = false;
+	for (; optind + 1 < argc; optind++) {
+		pid_t pid = fork();
+		int status;
+		if (!pid) {
+			argc = optind + 1;
+			failed = false;
+			break;
+		}
+		failed |= pid < 0 || waitpid(pid, &status, 0) != pid || status;
+	}
 	if (picker)
 		return show_picker(argv[optind], !ui.no_unicode);
 	ui.script = argv[optind];
@@ -186,7 +199,7 @@ int main(int argc, char **argv)
 	struct err *err = ui_run(&ops, fakeheap_names(source.heap), NULL, &ui, &leave, &sig);
 	if (err)
 		fprintf(stderr, "%s\n", err->text);
-	int status = err ? 1 : 0;
+	int status = err || failed ? 1 : 0;
 	err_free(err);
 	view_unref(source.view);
 	view_unref(source.base);
