@@ -46,8 +46,18 @@ diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
 # Show a file in the log, at most $2 lines.
 diag_file() { [ -s "$1" ] && head -n "${2:-20}" "$1" | sed 's/^/#   | /'; return 0; }
 
-pass() { printf 'ok %d - %s\n' $((++tap_count)) "$1"; }
+# A subshell, such as a command of a pipe, counts for itself alone: the next number would come twice, and a failure be
+# forgotten. (shopt -s lastpipe makes the last command of a pipe this shell's.)
+tap_counts() { [ "$BASHPID" = $$ ] || echo "Bail out! results of a subshell don't count: $1"; }
+# What was got, for a log: of much text its beginning and its end.
+tap_short() { if [ ${#1} -gt 4000 ]; then printf '%s\n[...]\n%s' "${1::1000}" "${1: -2500}"; else printf '%s' "$1"; fi; }
+
+pass() {
+  tap_counts "$1"
+  printf 'ok %d - %s\n' $((++tap_count)) "$1"
+}
 fail() {
+  tap_counts "$1"
   printf 'not ok %d - %s\n' $((++tap_count)) "$1"
   tap_failed=$((tap_failed + 1))
   shift
@@ -59,10 +69,10 @@ ok() {
   shift
   if "$@"; then pass "$name"; else fail "$name" "failed: $*"; fi
 }
-is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "got '$2', wanted '$3'"; fi; }
-isnt() { if [ "$2" != "$3" ]; then pass "$1"; else fail "$1" "got '$2'"; fi; }
+is() { if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "got '$(tap_short "$2")', wanted '$3'"; fi; }
+isnt() { if [ "$2" != "$3" ]; then pass "$1"; else fail "$1" "got '$(tap_short "$2")'"; fi; }
 # like NAME TEXT ERE
-like() { if [[ $2 =~ $3 ]]; then pass "$1"; else fail "$1" "got '$2', wanted a match of /$3/"; fi; }
+like() { if [[ $2 =~ $3 ]]; then pass "$1"; else fail "$1" "got '$(tap_short "$2")', wanted a match of /$3/"; fi; }
 skip() { printf 'ok %d - %s # SKIP %s\n' $((++tap_count)) "$1" "$2"; }
 skip_all() {
   echo "1..0 # SKIP $1"
