@@ -32,8 +32,10 @@ static int heading(struct ui *ui, int y, int x, int cols, const char *text, cons
 }
 
 /* Nobody has counted the live blocks yet, or nobody will. */
-static const char *why_unknown(const struct ui *ui)
+static const char *why_unknown(const struct ui *ui, const struct detail_facts *f)
 {
+	if (ui->view && ui->view->info.thread && f->sel->row && f->sel->group == REPORT_BY_THREAD && !f->sel->row->more->chosen)
+		return "other threads are chosen (t)";
 	if (!ui->source->want_classes)
 		return "not in this file";
 	if (ui->view && ui->view->totals.s.live_samples > CLASSES_MAX_LIVE)
@@ -84,18 +86,24 @@ int detail_verdict(struct ui *ui, const struct detail_facts *f, int y, int x, in
 int detail_numbers(struct ui *ui, const struct detail_facts *f, int y, int x, int cols)
 {
 	const struct trace_stats *s = &f->sel->s;
-	const struct { const char *name; uint64_t bytes, q10; } rows[] = {
-		{ "live", s->live_bytes, s->live_q10 }, { "at peak", s->peak_bytes, s->peak_q10 },
-		{ "allocated", s->alloc_bytes, s->alloc_q10 }, { "freed", s->free_bytes, s->free_q10 },
-		{ "temporary", s->temp_bytes, s->temp_q10 },
+	/* the last: not kept by thread */
+	const struct { const char *name; uint64_t bytes, q10; bool by_stack; } rows[] = {
+		{ "live", s->live_bytes, s->live_q10, false }, { "at peak", s->peak_bytes, s->peak_q10, true },
+		{ "allocated", s->alloc_bytes, s->alloc_q10, false }, { "freed", s->free_bytes, s->free_q10, false },
+		{ "temporary", s->temp_bytes, s->temp_q10, true },
 	};
+	bool thread = f->sel->row && f->sel->group == REPORT_BY_THREAD;
 	const int width = 32;
 	int across = cols / width > 0 ? cols / width : 1, n = 0;
 	char a[FORMAT_BUF], b[FORMAT_BUF];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++, n++)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].by_stack && thread)
+			continue;
 		canvas_printf(ui->canvas, y + n / across, x + n % across * width, STYLE_TEXT, "%-9s %7s %7s blk",
 			      rows[i].name, format_bytes(a, rows[i].bytes, 7), format_count(b, q10_round(rows[i].q10), 7));
+		n++;
+	}
 	canvas_printf(ui->canvas, y + n / across, x + n % across * width, STYLE_TEXT, "a second  %7s %7s blk",
 		      format_bytes(a, format_clamp(s->alloc_bps), 7), format_count(b, format_clamp(s->alloc_cps), 7));
 	n++;
@@ -231,7 +239,7 @@ int detail_classes(struct ui *ui, const struct detail_facts *f, int y, int x, in
 	const struct report_parts *p = f->parts;
 	bool beside = cols >= BESIDE / 2 + 20;
 	int width = beside ? cols / 2 - 1 : cols;
-	const char *unknown = p->known ? p->fresh ? "" : "a moment ago" : why_unknown(ui);
+	const char *unknown = p->known ? p->fresh ? "" : "a moment ago" : why_unknown(ui, f);
 	size_t nsizes = p->total.samples ? size_rows(p, sizes, max < CLASS_SIZES ? max : CLASS_SIZES) : 0;
 	size_t nages = p->total.samples ? age_rows(ui, p, ages, max < CLASS_AGES ? max : CLASS_AGES) : 0;
 
@@ -279,7 +287,7 @@ static int thread_rows(struct ui *ui, const struct detail_facts *f, int y, int x
 	const struct report_parts *p = f->parts;
 	size_t shown = p->nthreads < max ? p->nthreads : max, more = p->more + p->nthreads - shown;
 
-	heading(ui, y, x, cols, "THREADS", p->known ? "live bytes" : why_unknown(ui));
+	heading(ui, y, x, cols, "THREADS", p->known ? "live bytes" : why_unknown(ui, f));
 	for (size_t i = 0; i < shown; i++)
 		draw_thread(ui, &p->threads[i], p, y + 1 + (int)i, x, cols);
 	if (more)
@@ -361,7 +369,8 @@ static bool is_selected(const struct detail_facts *f, size_t i)
 {
 	const struct report_frame *frame = &f->stack[i];
 
-	if (f->sel->is_site)
+	/* of a function it is the innermost frame, of what isn't known by a name the site */
+	if (f->sel->is_site || (f->sel->row && f->sel->group != REPORT_BY_FUNCTION))
 		return i == f->site;
 	return !strcmp(frame->function, f->sel->function) && frame->module && f->sel->module &&
 		!strcmp(frame->module, f->sel->module);
