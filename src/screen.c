@@ -227,7 +227,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.view = cli->view, .value = first_value(cli), .filter = cli->filter, .group = cli->group,
 		.delay = cli->delay, .duration = s->c ? cli->duration : 0,
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
-		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program,
+		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program, .paused = cli->paused,
 		.title = title, .script = getenv("HEAPTOP_SCRIPT"),
 		.snapshot_name = s->snapshot_name,
 		.themes = &cli->themes, .theme = cli->theme, .hidden_columns = cli->hidden_columns,
