@@ -113,7 +113,7 @@ int detail_numbers(struct ui *ui, const struct detail_facts *f, int y, int x, in
 /* ---- classes ---- */
 
 struct class_row {
-	char label[40];
+	char label[REPORT_LABEL];
 	struct report_part part;
 	double share;		/* of the whole; -1: of nothing */
 };
@@ -165,21 +165,6 @@ static void draw_class(struct ui *ui, const struct class_row *row, int y, int x,
 			 : format_count(number, q10_round(row->part.q10), 7));
 }
 
-static void size_bound(char buf[16], uint64_t bytes)
-{
-	static const char units[] = "KMGTPE";
-	int u = -1;
-
-	while (bytes >= 1024) {
-		bytes >>= 10;
-		u++;
-	}
-	if (u < 0)
-		snprintf(buf, 16, "%u", (unsigned)bytes);
-	else
-		snprintf(buf, 16, "%u%c", (unsigned)bytes, units[u]);
-}
-
 /* Rows of so many classes each as fit; returns their number. */
 static size_t size_rows(const struct report_parts *p, struct class_row *rows, size_t max)
 {
@@ -192,17 +177,10 @@ static size_t size_rows(const struct report_parts *p, struct class_row *rows, si
 		last--;
 	unsigned step = (unsigned)((last - first + max) / max);
 	for (unsigned k = first; k <= last; k += step, n++) {
-		char from[16], to[16];
 		rows[n] = (struct class_row){ .share = 0 };
 		for (unsigned i = k; i < k + step && i <= last; i++)
 			part_merge(&rows[n].part, &p->sizes[i]);
-		size_bound(from, class_size_from(k));
-		uint64_t end = class_size_from(k + step);
-		size_bound(to, end < 1024 ? end - 1 : end);
-		if (end < 2 || (end < 1024 && class_size_from(k) == end - 1))
-			snprintf(rows[n].label, sizeof(rows[n].label), "%s", from);
-		else
-			snprintf(rows[n].label, sizeof(rows[n].label), "%s-%s", from, to);
+		report_size_label(k, k + step - 1, rows[n].label);
 		rows[n].share = p->total.q10 ? (double)rows[n].part.q10 / (double)p->total.q10 : 0;
 	}
 	return n;
@@ -211,9 +189,6 @@ static size_t size_rows(const struct report_parts *p, struct class_row *rows, si
 /* The youngest are one row where there are too many. */
 static size_t age_rows(const struct ui *ui, const struct report_parts *p, struct class_row *rows, size_t max)
 {
-	static const char *const labels[CLASS_AGES] = {
-		"<1 ms", "<10 ms", "<100 ms", "<1 s", "<10 s", "<1 min", "<10 min", "<1 h", "1 h",
-	};
 	unsigned first = 0, last = CLASS_AGES - 1;
 	size_t n = 0;
 
@@ -227,7 +202,7 @@ static size_t age_rows(const struct ui *ui, const struct report_parts *p, struct
 		struct class_row *row = &rows[n - 1];
 		part_merge(&row->part, &p->ages[k]);
 		snprintf(row->label, sizeof(row->label), "%s%s", k + 1 < CLASS_AGES ? "" : ui->canvas->unicode ? "≥" : ">=",
-			 labels[k]);
+			 report_age_label(k));
 		row->share = p->total.bytes ? (double)row->part.bytes / (double)p->total.bytes : 0;
 	}
 	return n;

@@ -1,6 +1,7 @@
 /* See parts.h. */
 #include "report/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,6 +299,45 @@ void report_row_parts(struct report *r, enum report_group group, const struct re
 			add_trace(&a, (uint32_t)row->more->trace);
 	}
 	finish(&a);
+}
+
+/* ---- labels ---- */
+
+static void size_bound(char buf[16], uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	int u = -1;
+
+	while (bytes >= 1024) {
+		bytes >>= 10;
+		u++;
+	}
+	if (u < 0)
+		snprintf(buf, 16, "%u", (unsigned)bytes);
+	else
+		snprintf(buf, 16, "%u%c", (unsigned)bytes, units[u]);
+}
+
+void report_size_label(unsigned first, unsigned last, char buf[REPORT_LABEL])
+{
+	uint64_t begin = class_size_from(first), end = class_size_from(last + 1);
+	char from[16], to[16];
+
+	size_bound(from, begin);
+	size_bound(to, end < 1024 ? end - 1 : end);
+	if (end < 2 || (end < 1024 && begin == end - 1))
+		snprintf(buf, REPORT_LABEL, "%s", from);
+	else
+		snprintf(buf, REPORT_LABEL, "%s-%s", from, to);
+}
+
+const char *report_age_label(unsigned age_class)
+{
+	static const char *const labels[CLASS_AGES] = {
+		"<1 ms", "<10 ms", "<100 ms", "<1 s", "<10 s", "<1 min", "<10 min", "<1 h", "1 h",
+	};
+
+	return age_class < CLASS_AGES ? labels[age_class] : "";
 }
 
 double report_parts_older(const struct report_parts *parts, unsigned first)
