@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "dump.h"
 #include "probe/named.h"
 #include "report/groups.h"
 #include "report/report.h"
@@ -51,6 +52,7 @@ struct cli {
 	struct names *base_names;
 
 	const char *output;	/* -o, or NULL */
+	struct dump_times dump;	/* --dump: when it is written */
 	uint64_t rate;		/* -r */
 	bool auto_rate, exact;
 	bool mmap, faults;
