@@ -54,6 +54,7 @@ struct cli {
 	const char *output;	/* -o, or NULL */
 	struct dump_times dump;	/* --dump: when it is written */
 	uint64_t rate;		/* -r */
+	uint64_t min_size;	/* --min-size, bytes; 0: all blocks */
 	bool auto_rate, exact;
 	bool mmap, faults;
 	bool uprobe, uprobe_multi;	/* --probe=uprobe, uprobe-multi */

@@ -36,6 +36,7 @@ struct collect_config {
 	bool uprobe;			/* nothing is placed in the program: probe_uprobe_create(); */
 	bool uprobe_multi;		/* not by session uprobes */
 	bool faults;			/* page faults are sampled */
+	uint64_t min_size;		/* bytes: smaller blocks don't count */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */

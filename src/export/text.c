@@ -41,6 +41,8 @@ static void write_header(FILE *out, const struct view *view)
 		fprintf(out, "the sum of %u processes\n", info->processes);
 	if (info->thread)
 		fprintf(out, "only blocks of threads: %s\n", info->thread);
+	if (info->min_size)
+		fprintf(out, "only blocks of %s and more\n", text_bytes(a, info->min_size));
 	if (info->rate > 1)
 		fprintf(out, "sampled: one sample in %s on average; numbers are estimates\n",
 			text_bytes(a, info->rate));
