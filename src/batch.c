@@ -189,6 +189,8 @@ static void header(FILE *out, struct report *report, const struct process_list *
 		fprintf(out, "# probe: %s\n", i->probe);
 	if (i->thread)
 		fprintf(out, "# only_threads: %s\n", i->thread);
+	if (i->min_size)
+		fprintf(out, "# only_min_size: %" PRIu64 "\n", i->min_size);
 	fprintf(out, "# since: %s\n", i->attached ? "attach" : "start");
 	fprintf(out, "# overhead_pct: %.2f\n", (double)i->overhead * 100);
 	fprintf(out, "# dropped: %" PRIu64 "\n# gap: %" PRIu64 "\n# lost_frees: %" PRIu64

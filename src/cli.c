@@ -26,7 +26,7 @@ enum {
 	OPT_MMAP, OPT_PROBE, OPT_FAULTS,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
 	OPT_DOCTOR,
-	OPT_CONFIG, OPT_THEME, OPT_COLUMNS, OPT_GRAPH, OPT_COPY, OPT_FAIL_IF, OPT_ON_EXIT, OPT_DELAY_START, OPT_COMPLETION,
+	OPT_CONFIG, OPT_THEME, OPT_COLUMNS, OPT_GRAPH, OPT_COPY, OPT_FAIL_IF, OPT_ON_EXIT, OPT_DELAY_START, OPT_COMPLETION, OPT_DUMP, OPT_MIN_SIZE,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -39,9 +39,11 @@ static const struct cli_option opts[] = {
 	{ { "base", required_argument, NULL, OPT_BASE }, "FILE", "compare with this snapshot" },
 	{ { "output", required_argument, NULL, 'o' }, "FILE",
 	  "write a snapshot at the end: .pb.gz (pprof), .folded, .txt" },
+	{ { "dump", required_argument, NULL, OPT_DUMP }, "WHEN", "when that is written: exit (default), peak, every=TIME, signal" },
 	{ { "rate", required_argument, NULL, 'r' }, "SIZE",
 	  "mean bytes between samples, or auto (default)" },
 	{ { "exact", no_argument, NULL, 'e' }, NULL, "record every call" },
+	{ { "min-size", required_argument, NULL, OPT_MIN_SIZE }, "SIZE", "only blocks of so many bytes and more" },
 	{ { "mmap", no_argument, NULL, OPT_MMAP }, NULL, "count the program's own anonymous mappings, too" },
 	{ { "probe", required_argument, NULL, OPT_PROBE }, "HOW", "agent (default), or uprobe: nothing is put into the program" },
 	{ { "faults", no_argument, NULL, OPT_FAULTS }, NULL, "sample page faults: who touches new memory" },
@@ -431,8 +433,14 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 	case 'o':
 		cli->output = arg;
 		return *arg ? known_format(arg) : fail("-o: the file name is empty");
+	case OPT_DUMP:
+		return parsed("--dump", dump_parse(arg, &cli->dump));
 	case 'r':
 		return parse_rate(arg, cli);
+	case OPT_MIN_SIZE:
+		if (!text_parse_size(arg, &cli->min_size) || cli->min_size > 1ull << 40)
+			return fail("--min-size: '%s' is no size such as 4K", arg);
+		return true;
 	case 'e':
 		cli->exact = true;
 		return true;
@@ -626,6 +634,7 @@ static void init(struct cli *cli)
 		.delay = 1,
 		.io = RELAY_PANE,
 		.follow = true,
+		.dump = { .exit = true },
 	};
 	themes_init(&cli->themes);
 }
@@ -674,8 +683,16 @@ static bool parse_arguments(int argc, char **argv, struct cli *cli)
 		return fail("--doctor looks at the machine, a process or a program, not at a snapshot");
 	if (cli->doctor && cli->mode == CLI_PICK && cli->name)
 		return fail("-p: several processes are called '%s': give a process id", cli->name);
+	if (dump_goes_on(&cli->dump) && cli->mode == CLI_INPUT)
+		return fail("--dump: a snapshot doesn't go on; -o writes it once");
+	if (dump_goes_on(&cli->dump) && !cli->output)
+		return fail("--dump says when the file of -o is written: give -o FILE");
+	if ((cli->dump.peak || cli->dump.every > 0) && !strcmp(cli->output, "-"))
+		return fail("--dump: peak and every=TIME write several files, or one again and again: -o can't be -");
 	if (cli->thread && cli->mode == CLI_INPUT)
 		return fail("-T: a snapshot doesn't say which thread a block is of; give -T when it is made");
+	if (cli->min_size && cli->mode == CLI_INPUT)
+		return fail("--min-size: a snapshot has no blocks to leave out; give it when it is made");
 	if (cli->exact && !cli->auto_rate)
 		return fail("-e records every call: -r doesn't go with it");
 	if (cli->uprobe && cli->mmap)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "dump.h"
 #include "probe/named.h"
 #include "report/groups.h"
 #include "report/report.h"
@@ -51,7 +52,9 @@ struct cli {
 	struct names *base_names;
 
 	const char *output;	/* -o, or NULL */
+	struct dump_times dump;	/* --dump: when it is written */
 	uint64_t rate;		/* -r */
+	uint64_t min_size;	/* --min-size, bytes; 0: all blocks */
 	bool auto_rate, exact;
 	bool mmap, faults;
 	bool uprobe, uprobe_multi;	/* --probe=uprobe, uprobe-multi */

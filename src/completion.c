@@ -30,6 +30,7 @@ static const struct {
 	{ "rate", WORDS, "auto" }, { "preset", WORDS, "cpython glib apr" },
 	{ "sort", VALUES, NULL }, { "value", VALUES, NULL }, { "view", WORDS, "sites tree flame output" },
 	{ "fail-if", WORDS, "live> peak> leaked> growth> blocks> site~" }, { "on-exit", WORDS, "kill detach" },
+	{ "dump", WORDS, "exit peak every= signal" },
 	{ "io", WORDS, "pane inherit null" },
 	{ "columns", COLUMNS, NULL }, { "graph", GRAPHS, NULL }, { "theme", THEMES, NULL },
 	{ "copy", WORDS, "auto terminal file" }, { "completion", WORDS, "bash zsh fish" },

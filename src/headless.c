@@ -22,6 +22,7 @@
 #include "batch.h"
 #include "cli.h"
 #include "collect/collect.h"
+#include "dump.h"
 #include "heap/view.h"
 #include "saver.h"
 
@@ -50,6 +51,7 @@ struct loop {
 	const struct cli *cli;
 	struct collector *c;
 	struct saver *saver;
+	struct dumper *dumper;
 	struct report *report;
 	bool launched;
 	bool output_gone;	/* nobody reads our frames any more */
@@ -68,19 +70,25 @@ static void note(const struct loop *l, const char *text)
 		fprintf(stderr, "heaptop: %s\n", text);
 }
 
+/* path: NULL: nothing was to be written. */
+static void wrote(struct loop *l, struct err *err, const char *path)
+{
+	if (err) {
+		fprintf(stderr, "heaptop: %s\n", err->text);
+		err_free(err);
+		l->failed = true;
+	} else if (path) {
+		CLEANUP_FREE char *text = xasprintf("wrote %s", path);
+		note(l, text);
+	}
+}
+
 static void snapshot(struct loop *l, const char *path)
 {
 	CLEANUP_FREE char *written = NULL;
 	struct err *err = saver_write(l->saver, path, &written);
 
-	if (err) {
-		fprintf(stderr, "heaptop: %s\n", err->text);
-		err_free(err);
-		l->failed = true;
-		return;
-	}
-	CLEANUP_FREE char *text = xasprintf("wrote %s", written ? written : path);
-	note(l, text);
+	wrote(l, err, written ? written : path);
 }
 
 /* False: no more frames are wanted there. A reader that has left is fine, a full disk isn't. */
@@ -156,18 +164,21 @@ static bool frames_done(const struct loop *l)
 static void wait_for(struct loop *l, int sigfd, double until)
 {
 	double left = until - monotonic_seconds();
-	struct pollfd p[2] = {
+	struct pollfd p[3] = {
 		{ .fd = sigfd, .events = POLLIN },
 		{ .fd = collector_fd(l->c), .events = POLLIN },
+		{ .fd = dumper_fd(l->dumper), .events = POLLIN },
 	};
 
-	poll(p, 2, left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(left * 1000) + 1);
+	poll(p, 3, left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(left * 1000) + 1);
 	struct signalfd_siginfo info;
 	while (read(sigfd, &info, sizeof(info)) == sizeof(info))
 		on_signal(l, (int)info.ssi_signo);
 	uint64_t n;
 	if (p[1].revents && read(p[1].fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		l->next = LEAVE;
+	if (dumper_due(l->dumper))
+		snapshot(l, l->cli->output);
 }
 
 /* Seconds to watch. -p with -o alone means one snapshot: of as long as a frame takes, since at the
@@ -176,7 +187,7 @@ static double length(const struct cli *cli)
 {
 	if (cli->duration > 0)
 		return cli->duration;
-	if (cli->mode != CLI_RUN && cli->output && !cli->batch)
+	if (cli->mode != CLI_RUN && cli->output && !cli->batch && !dump_goes_on(&cli->dump))
 		return cli->delay;
 	return 1e300;
 }
@@ -226,6 +237,15 @@ static void leave(struct loop *l)
 	}
 }
 
+static void last_snapshots(struct loop *l)
+{
+	CLEANUP_FREE char *peak = NULL;
+
+	if (l->cli->dump.exit)
+		snapshot(l, l->cli->output);
+	wrote(l, dumper_finish(l->dumper, &peak), peak);
+}
+
 static int exit_code(const struct loop *l)
 {
 	int code = collector_exit_code(l->c);
@@ -242,6 +262,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	struct loop l = {
 		.cli = cli, .c = c, .saver = saver, .launched = cli->mode == CLI_RUN,
 		.report = report_create(collector_names(c), true),
+		.dumper = dumper_create(&cli->dump, cli->output, c, saver),
 	};
 	sigset_t set;
 
@@ -259,7 +280,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	if (cli->batch && cli->process > 0 && !l.process_seen)
 		fprintf(stderr, "heaptop: --process: process %d was none of those watched\n", (int)cli->process);
 	if (cli->output)
-		snapshot(&l, cli->output);
+		last_snapshots(&l);
 	if (!ended)
 		leave(&l);
 	else if (collector_state(c) == COLLECT_FAILED)
@@ -267,6 +288,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	else
 		note(&l, collector_message(c));
 	report_destroy(l.report);
+	dumper_destroy(l.dumper);
 	return exit_code(&l);
 }
 

@@ -22,10 +22,10 @@ struct saver {
 	bool thread_started;
 	int fd;
 	pthread_mutex_t lock;
-	pthread_cond_t asked;
+	pthread_cond_t asked, done;
 	char *path;		/* under lock: asked for, not begun */
 	char *status;		/* under lock */
-	bool stop;		/* under lock */
+	bool busy, stop;	/* under lock */
 };
 
 /* Is the process id part of the name? */
@@ -81,6 +81,13 @@ struct err *saver_write(struct saver *s, const char *path, char **ret_path)
 	return err;
 }
 
+struct err *saver_write_view(struct saver *s, const char *path, struct view *view, char **ret_path)
+{
+	const struct modules *mods = s->collector ? collector_modules(s->collector) : NULL;
+
+	return export_write(path, view, s->names, mods, &s->options, ret_path);
+}
+
 static void save(struct saver *s, const char *path)
 {
 	CLEANUP_FREE char *written = NULL;
@@ -110,10 +117,13 @@ static void *saver_main(void *arg)
 		s->path = NULL;
 		if (!path)
 			break;
+		s->busy = true;
 		pthread_mutex_unlock(&s->lock);
 		save(s, path);
 		free(path);
 		pthread_mutex_lock(&s->lock);
+		s->busy = false;
+		pthread_cond_signal(&s->done);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
@@ -131,6 +141,7 @@ struct saver *saver_create(struct collector *collector, struct view *view, struc
 	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->asked, NULL);
+	pthread_cond_init(&s->done, NULL);
 	s->thread_started = !pthread_create(&s->thread, NULL, saver_main, s);
 	if (s->thread_started)
 		pthread_setname_np(s->thread, "saver");
@@ -161,6 +172,14 @@ void saver_request(struct saver *s, const char *path)
 	free(s->path);
 	s->path = xstrdup(path);
 	pthread_cond_signal(&s->asked);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void saver_finish(struct saver *s)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->thread_started && (s->path || s->busy))
+		pthread_cond_wait(&s->done, &s->lock);
 	pthread_mutex_unlock(&s->lock);
 }
 

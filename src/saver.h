@@ -20,6 +20,8 @@ void saver_destroy(struct saver *s);
 
 /* Write a snapshot to `path` (copied) soon. */
 void saver_request(struct saver *s, const char *path);
+/* Wait until what was asked for is written: for those who then write to the same file themselves. */
+void saver_finish(struct saver *s);
 /* One line on the last request ("saved x.pb.gz", or what went wrong); "" if there was none. The
  * caller frees. */
 char *saver_status(struct saver *s);
@@ -31,5 +33,7 @@ int saver_fd(const struct saver *s);
  * file for each. *ret_path (or NULL): the file's name after expansion, or how many they are.
  */
 struct err *saver_write(struct saver *s, const char *path, char **ret_path);
+/* The same of a view of the collector's that is no longer the newest. */
+struct err *saver_write_view(struct saver *s, const char *path, struct view *view, char **ret_path);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "cli.h"
 #include "collect/collect.h"
+#include "dump.h"
 #include "heap/view.h"
 #include "loader.h"
 #include "saver.h"
@@ -35,6 +36,7 @@ struct source {
 	uint32_t process;	/* the one shown, COLLECT_SUM: all together */
 	struct saver *saver;	/* NULL: the snapshot isn't read yet */
 	const char *snapshot_name;
+	struct dumper *dumper;	/* NULL: snapshot */
 	int usr1;		/* signalfd: a snapshot is wanted */
 	int fd;			/* epoll over usr1, the collector's and the saver's news */
 };
@@ -131,6 +133,8 @@ static void source_seen(void *ctx)
 	struct signalfd_siginfo info;
 	if (read(s->usr1, &info, sizeof(info)) == sizeof(info) && s->saver)
 		saver_request(s->saver, s->snapshot_name);
+	if (s->dumper && dumper_due(s->dumper))
+		saver_request(s->saver, s->snapshot_name);
 }
 
 static void source_pause(void *ctx, bool paused)
@@ -199,6 +203,8 @@ static void source_open(struct source *s)
 		listen_to(s, loader_fd(s->loader));
 	if (s->saver)
 		listen_to(s, saver_fd(s->saver));
+	if (s->dumper && dumper_fd(s->dumper) >= 0)
+		listen_to(s, dumper_fd(s->dumper));
 }
 
 /* One value is for all screens: -s is meant for Sites, --value for Flame. */
@@ -238,7 +244,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.view = cli->view, .value = first_value(cli), .filter = cli->filter, .group = cli->group,
 		.delay = cli->delay, .duration = s->c ? cli->duration : 0,
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
-		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program,
+		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program, .paused = cli->paused,
 		.title = title, .script = getenv("HEAPTOP_SCRIPT"),
 		.snapshot_name = s->snapshot_name,
 		.themes = &cli->themes, .theme = cli->theme, .hidden_columns = cli->hidden_columns,
@@ -281,10 +287,26 @@ static bool release(const struct cli *cli, struct collector *c, enum ui_leave le
 	return true;
 }
 
+static bool last_snapshots(const struct cli *cli, struct saver *saver, struct dumper *dumper)
+{
+	CLEANUP_FREE char *peak = NULL;
+
+	/* one that is still being written mustn't replace these */
+	saver_finish(saver);
+	struct err *err = cli->output && cli->dump.exit ? saver_write(saver, cli->output, NULL) : NULL;
+	if (!err)
+		err = dumper_finish(dumper, &peak);
+	if (!err)
+		return true;
+	fprintf(stderr, "heaptop: %s\n", err->text);
+	err_free(err);
+	return false;
+}
+
 int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver,
 		 struct relay *relay)
 {
-	struct source source = { .c = c, .saver = saver };
+	struct source source = { .c = c, .saver = saver, .dumper = dumper_create(&cli->dump, cli->output, c, saver) };
 	enum ui_leave leave = UI_LEAVE_QUIT;
 	int sig = 0;
 	bool ok = true;
@@ -295,14 +317,8 @@ int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver
 		err_free(err);
 		ok = false;
 	}
-	if (cli->output) {
-		err = saver_write(saver, cli->output, NULL);
-		if (err) {
-			fprintf(stderr, "heaptop: %s\n", err->text);
-			err_free(err);
-			ok = false;
-		}
-	}
+	ok = last_snapshots(cli, saver, source.dumper) && ok;
+	dumper_destroy(source.dumper);
 	ok = release(cli, c, leave) && ok;
 	if (leave == UI_LEAVE_SIGNAL)
 		return 128 + sig;

@@ -37,6 +37,13 @@ static const struct report_cell *down_stack(struct ui *ui, struct report_tree *t
 	return cell->depth ? cell : NULL;
 }
 
+size_t carry_trace(struct ui *ui, const struct selection *sel)
+{
+	if (sel->cell)
+		return SIZE_MAX;
+	return sel->is_site ? report_site_trace(ui->report, sel->site_id) : sel->trace;
+}
+
 const struct report_cell *carry_cell(struct ui *ui, const struct selection *sel, struct report_tree *tree)
 {
 	const struct report_cell *root = report_tree_root(tree);
@@ -52,7 +59,7 @@ const struct report_cell *carry_cell(struct ui *ui, const struct selection *sel,
 				return sites[i];
 		return NULL;
 	}
-	size_t trace = sel->is_site ? report_site_trace(ui->report, sel->site_id) : sel->trace;
+	size_t trace = carry_trace(ui, sel);
 	return trace == SIZE_MAX ? NULL : down_stack(ui, tree, trace);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "ui/screen.h"
 #include "ui/sites.h"
 
@@ -154,6 +155,10 @@ void choice_text(const struct ui *ui, char *buf, size_t len)
 			if (*s != '\\' || !s[1] || *++s)
 				buf[n++] = *s;
 		buf[n] = '\0';
+	}
+	if (ui->view && ui->view->info.min_size && n < len) {
+		char bytes[TEXT_NUMBER];
+		n += (size_t)snprintf(buf + n, len - n, "%smin:%s", n ? "  " : "", text_bytes(bytes, ui->view->info.min_size));
 	}
 	if (ui->module && n < len)
 		snprintf(buf + n, len - n, "%smod:%.40s", n ? "  " : "", *ui->module ? ui->module : "(in no file)");

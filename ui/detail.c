@@ -56,7 +56,7 @@ static bool selected(struct ui *ui, struct selection *ret)
 {
 	const struct view_ops *ops = view_ops_of(ui->screen);
 
-	return ops->selected && ops->selected(ui, ui->state[ui->screen], ret) && (ret->is_site || ret->cell);
+	return ops->selected && ops->selected(ui, ui->state[ui->screen], ret) && (ret->is_site || ret->cell || ret->row);
 }
 
 static bool has_room(const struct ui *ui)
@@ -243,9 +243,9 @@ void detail_changed(struct ui *ui)
 /* A row keeps its key from view to view; other screens have rows of their own. */
 static uint64_t key_of(const struct ui *ui, const struct selection *sel)
 {
-	uint64_t key = sel->is_site ? sel->site_id : sel->cell->key;
+	uint64_t key = sel->cell ? sel->cell->key : sel->site_id;
 
-	key = keymap_mix(key, (uint64_t)ui->screen << 1 | ui->inverted);
+	key = keymap_mix(key, (uint64_t)ui->screen << 8 | (uint64_t)(sel->row ? sel->group : 0) << 1 | ui->inverted);
 	return key ? key : 1;
 }
 
@@ -292,22 +292,29 @@ static void refresh(struct ui *ui, const struct selection *sel)
 	if (sel->is_site) {
 		report_site_parts(ui->report, sel->site_id, &d->parts);
 		report_site_touched(ui->report, sel->site_id, &d->touched);
+	} else if (sel->row) {
+		report_row_parts(ui->report, sel->group, sel->row, &d->parts);
+		memset(&d->touched, 0, sizeof(d->touched));	/* told by site and by cell alone */
 	} else {
 		report_cell_parts(sel->tree, sel->cell, &d->parts);
 		report_cell_touched(sel->tree, sel->cell, &d->touched);
 	}
 }
 
-/* The place to show: the row's own; where its traces differ or there is none, that of the heaviest one's site. */
+/*
+ * The place to show: the row's own; where its traces differ or there is none, that of the heaviest one's site, and of a
+ * function that allocates its innermost frame.
+ */
 static void find_source(struct ui *ui, struct detail_facts *f)
 {
 	struct detail *d = ui->detail;
 
 	f->file = f->sel->file;
 	f->line = f->sel->line;
-	if ((!f->file || !*f->file || !f->line) && f->site < f->nframes) {
-		f->file = f->stack[f->site].file;
-		f->line = f->stack[f->site].line;
+	size_t own = f->sel->row && f->sel->group == REPORT_BY_FUNCTION ? 0 : f->site;
+	if ((!f->file || !*f->file || !f->line) && own < f->nframes) {
+		f->file = f->stack[own].file;
+		f->line = f->stack[own].line;
 	}
 	bool asked = f->file && *f->file && f->line;
 	if (asked)

@@ -32,8 +32,10 @@ static int heading(struct ui *ui, int y, int x, int cols, const char *text, cons
 }
 
 /* Nobody has counted the live blocks yet, or nobody will. */
-static const char *why_unknown(const struct ui *ui)
+static const char *why_unknown(const struct ui *ui, const struct detail_facts *f)
 {
+	if (ui->view && ui->view->info.thread && f->sel->row && f->sel->group == REPORT_BY_THREAD && !f->sel->row->more->chosen)
+		return "other threads are chosen (t)";
 	if (!ui->source->want_classes)
 		return "not in this file";
 	if (ui->view && ui->view->totals.s.live_samples > CLASSES_MAX_LIVE)
@@ -84,18 +86,24 @@ int detail_verdict(struct ui *ui, const struct detail_facts *f, int y, int x, in
 int detail_numbers(struct ui *ui, const struct detail_facts *f, int y, int x, int cols)
 {
 	const struct trace_stats *s = &f->sel->s;
-	const struct { const char *name; uint64_t bytes, q10; } rows[] = {
-		{ "live", s->live_bytes, s->live_q10 }, { "at peak", s->peak_bytes, s->peak_q10 },
-		{ "allocated", s->alloc_bytes, s->alloc_q10 }, { "freed", s->free_bytes, s->free_q10 },
-		{ "temporary", s->temp_bytes, s->temp_q10 },
+	/* the last: not kept by thread */
+	const struct { const char *name; uint64_t bytes, q10; bool by_stack; } rows[] = {
+		{ "live", s->live_bytes, s->live_q10, false }, { "at peak", s->peak_bytes, s->peak_q10, true },
+		{ "allocated", s->alloc_bytes, s->alloc_q10, false }, { "freed", s->free_bytes, s->free_q10, false },
+		{ "temporary", s->temp_bytes, s->temp_q10, true },
 	};
+	bool thread = f->sel->row && f->sel->group == REPORT_BY_THREAD;
 	const int width = 32;
 	int across = cols / width > 0 ? cols / width : 1, n = 0;
 	char a[FORMAT_BUF], b[FORMAT_BUF];
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++, n++)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].by_stack && thread)
+			continue;
 		canvas_printf(ui->canvas, y + n / across, x + n % across * width, STYLE_TEXT, "%-9s %7s %7s blk",
 			      rows[i].name, format_bytes(a, rows[i].bytes, 7), format_count(b, q10_round(rows[i].q10), 7));
+		n++;
+	}
 	canvas_printf(ui->canvas, y + n / across, x + n % across * width, STYLE_TEXT, "a second  %7s %7s blk",
 		      format_bytes(a, format_clamp(s->alloc_bps), 7), format_count(b, format_clamp(s->alloc_cps), 7));
 	n++;
@@ -105,7 +113,7 @@ int detail_numbers(struct ui *ui, const struct detail_facts *f, int y, int x, in
 /* ---- classes ---- */
 
 struct class_row {
-	char label[40];
+	char label[REPORT_LABEL];
 	struct report_part part;
 	double share;		/* of the whole; -1: of nothing */
 };
@@ -157,21 +165,6 @@ static void draw_class(struct ui *ui, const struct class_row *row, int y, int x,
 			 : format_count(number, q10_round(row->part.q10), 7));
 }
 
-static void size_bound(char buf[16], uint64_t bytes)
-{
-	static const char units[] = "KMGTPE";
-	int u = -1;
-
-	while (bytes >= 1024) {
-		bytes >>= 10;
-		u++;
-	}
-	if (u < 0)
-		snprintf(buf, 16, "%u", (unsigned)bytes);
-	else
-		snprintf(buf, 16, "%u%c", (unsigned)bytes, units[u]);
-}
-
 /* Rows of so many classes each as fit; returns their number. */
 static size_t size_rows(const struct report_parts *p, struct class_row *rows, size_t max)
 {
@@ -184,17 +177,10 @@ static size_t size_rows(const struct report_parts *p, struct class_row *rows, si
 		last--;
 	unsigned step = (unsigned)((last - first + max) / max);
 	for (unsigned k = first; k <= last; k += step, n++) {
-		char from[16], to[16];
 		rows[n] = (struct class_row){ .share = 0 };
 		for (unsigned i = k; i < k + step && i <= last; i++)
 			part_merge(&rows[n].part, &p->sizes[i]);
-		size_bound(from, class_size_from(k));
-		uint64_t end = class_size_from(k + step);
-		size_bound(to, end < 1024 ? end - 1 : end);
-		if (end < 2 || (end < 1024 && class_size_from(k) == end - 1))
-			snprintf(rows[n].label, sizeof(rows[n].label), "%s", from);
-		else
-			snprintf(rows[n].label, sizeof(rows[n].label), "%s-%s", from, to);
+		report_size_label(k, k + step - 1, rows[n].label);
 		rows[n].share = p->total.q10 ? (double)rows[n].part.q10 / (double)p->total.q10 : 0;
 	}
 	return n;
@@ -203,9 +189,6 @@ static size_t size_rows(const struct report_parts *p, struct class_row *rows, si
 /* The youngest are one row where there are too many. */
 static size_t age_rows(const struct ui *ui, const struct report_parts *p, struct class_row *rows, size_t max)
 {
-	static const char *const labels[CLASS_AGES] = {
-		"<1 ms", "<10 ms", "<100 ms", "<1 s", "<10 s", "<1 min", "<10 min", "<1 h", "1 h",
-	};
 	unsigned first = 0, last = CLASS_AGES - 1;
 	size_t n = 0;
 
@@ -219,7 +202,7 @@ static size_t age_rows(const struct ui *ui, const struct report_parts *p, struct
 		struct class_row *row = &rows[n - 1];
 		part_merge(&row->part, &p->ages[k]);
 		snprintf(row->label, sizeof(row->label), "%s%s", k + 1 < CLASS_AGES ? "" : ui->canvas->unicode ? "≥" : ">=",
-			 labels[k]);
+			 report_age_label(k));
 		row->share = p->total.bytes ? (double)row->part.bytes / (double)p->total.bytes : 0;
 	}
 	return n;
@@ -231,7 +214,7 @@ int detail_classes(struct ui *ui, const struct detail_facts *f, int y, int x, in
 	const struct report_parts *p = f->parts;
 	bool beside = cols >= BESIDE / 2 + 20;
 	int width = beside ? cols / 2 - 1 : cols;
-	const char *unknown = p->known ? p->fresh ? "" : "a moment ago" : why_unknown(ui);
+	const char *unknown = p->known ? p->fresh ? "" : "a moment ago" : why_unknown(ui, f);
 	size_t nsizes = p->total.samples ? size_rows(p, sizes, max < CLASS_SIZES ? max : CLASS_SIZES) : 0;
 	size_t nages = p->total.samples ? age_rows(ui, p, ages, max < CLASS_AGES ? max : CLASS_AGES) : 0;
 
@@ -279,7 +262,7 @@ static int thread_rows(struct ui *ui, const struct detail_facts *f, int y, int x
 	const struct report_parts *p = f->parts;
 	size_t shown = p->nthreads < max ? p->nthreads : max, more = p->more + p->nthreads - shown;
 
-	heading(ui, y, x, cols, "THREADS", p->known ? "live bytes" : why_unknown(ui));
+	heading(ui, y, x, cols, "THREADS", p->known ? "live bytes" : why_unknown(ui, f));
 	for (size_t i = 0; i < shown; i++)
 		draw_thread(ui, &p->threads[i], p, y + 1 + (int)i, x, cols);
 	if (more)
@@ -361,7 +344,8 @@ static bool is_selected(const struct detail_facts *f, size_t i)
 {
 	const struct report_frame *frame = &f->stack[i];
 
-	if (f->sel->is_site)
+	/* of a function it is the innermost frame, of what isn't known by a name the site */
+	if (f->sel->is_site || (f->sel->row && f->sel->group != REPORT_BY_FUNCTION))
 		return i == f->site;
 	return !strcmp(frame->function, f->sel->function) && frame->module && f->sel->module &&
 		!strcmp(frame->module, f->sel->module);

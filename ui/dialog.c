@@ -37,8 +37,7 @@ struct rect box_draw(struct canvas *c, int rows, int cols, const char *title)
 struct menu {
 	struct modal modal;
 	enum report_value values[REPORT_VALUES];	/* those that are known of what is shown */
-	int n, cursor;
-	struct rect inside;
+	struct menu_rows rows;
 };
 
 static const char letters[REPORT_VALUES] = {
@@ -49,59 +48,38 @@ static const char letters[REPORT_VALUES] = {
 	[REPORT_DELTA_BYTES] = 'd',
 };
 
-static void menu_draw(struct ui *ui, struct modal *modal)
+static void sort_draw(struct ui *ui, struct modal *modal)
 {
 	struct menu *m = (struct menu *)modal;
 	struct canvas *c = ui->canvas;
-	struct rect r = box_draw(c, m->n + 2, 34, " Sort by ");
+	struct rect r = box_draw(c, m->rows.n + 2, 34, " Sort by ");
 
-	m->inside = r;
-	/* a screen too low for all scrolls with the cursor */
-	int top = m->cursor >= r.rows ? m->cursor - r.rows + 1 : 0;
-	for (int i = 0; i < r.rows && top + i < m->n; i++) {
+	m->rows.inside = r;
+	int top = menu_top(&m->rows);
+	for (int i = 0; i < r.rows && top + i < m->rows.n; i++) {
 		enum report_value v = m->values[top + i];
 		char text[64];
 		snprintf(text, sizeof(text), " %c  %-22s %s", letters[v], report_value_title(v),
 			 v == ui->value ? (ui->reverse ? "▲" : "▼") : " ");
-		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (top + i == m->cursor ? STYLE_SELECTED : 0), text);
+		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (top + i == m->rows.cursor ? STYLE_SELECTED : 0), text);
 	}
 	canvas_clip_all(c);
 }
 
-static bool menu_key(struct ui *ui, struct modal *modal, const struct key_event *ev)
+static bool sort_key(struct ui *ui, struct modal *modal, const struct key_event *ev)
 {
 	struct menu *m = (struct menu *)modal;
 
-	if (ev->key == UKEY_MOUSE) {
-		int row = ev->y - m->inside.y;
-		int top = m->cursor >= m->inside.rows ? m->cursor - m->inside.rows + 1 : 0;
-		if (ev->button == MOUSE_LEFT && row >= 0 && row < m->inside.rows && top + row < m->n &&
-		    ev->x >= m->inside.x && ev->x < m->inside.x + m->inside.cols)
-			ui_set_value(ui, m->values[top + row], true);
-		return false;
-	}
 	/* also one that isn't in the list: then it is said why */
 	for (int v = 0; v < REPORT_VALUES; v++)
 		if (ev->key == (unsigned char)letters[v]) {
 			ui_set_value(ui, v, true);
 			return false;
 		}
-	switch (action_of_key(ev->key, ui->screen)) {
-	case ACT_UP:
-		m->cursor = (m->cursor + m->n - 1) % m->n;
-		return true;
-	case ACT_DOWN:
-		m->cursor = (m->cursor + 1) % m->n;
-		return true;
-	case ACT_OPEN:
-		ui_set_value(ui, m->values[m->cursor], true);
-		return false;
-	case ACT_REDRAW:
-		ui->clear = true;
-		return true;
-	default:
-		return false;
-	}
+	enum menu_did did = menu_rows_key(ui, &m->rows, ev);
+	if (did == MENU_CHOSE)
+		ui_set_value(ui, m->values[m->rows.cursor], true);
+	return did == MENU_STAYS;
 }
 
 static void destroy_plain(struct modal *m)
@@ -113,14 +91,14 @@ void sort_menu_open(struct ui *ui)
 {
 	struct menu *m = xcalloc(1, sizeof(*m));
 
-	m->modal = (struct modal){ .draw = menu_draw, .key = menu_key, .destroy = destroy_plain };
+	m->modal = (struct modal){ .draw = sort_draw, .key = sort_key, .destroy = destroy_plain };
 	for (int v = 0; v < REPORT_VALUES; v++) {
 		/* what has changed since a mark is always worth a hint that there are marks */
 		if (v != REPORT_DELTA_BYTES && !ui_value_known(ui, v))
 			continue;
 		if (v == (int)ui->value)
-			m->cursor = m->n;
-		m->values[m->n++] = v;
+			m->rows.cursor = m->rows.n;
+		m->values[m->rows.n++] = v;
 	}
 	ui_set_modal(ui, &m->modal);
 }
@@ -134,7 +112,7 @@ static void quit_draw(struct ui *ui, struct modal *modal)
 		const char *key, *text;
 	} choices[] = {
 		{ "k", "Kill it" },
-		{ "d", "Detach: remove the hooks, let it run on" },
+		{ "d", "Detach: unhook it, let it run on" },
 		{ "c", "Cancel" },
 	};
 	struct rect r = box_draw(c, 6, 50, " The program still runs ");

@@ -43,14 +43,6 @@ void ui_forget_find(struct ui *ui)
 	ui_hush_find(ui);
 }
 
-static bool has_capital(const char *s)
-{
-	for (; *s; s++)
-		if (*s >= 'A' && *s <= 'Z')
-			return true;
-	return false;
-}
-
 bool ui_set_find(struct ui *ui, const char *pattern, bool exact)
 {
 	regex_t re;
@@ -60,7 +52,7 @@ bool ui_set_find(struct ui *ui, const char *pattern, bool exact)
 		return true;
 	}
 	if (!exact) {
-		struct err *err = pattern_compile(pattern, !has_capital(pattern), &re);
+		struct err *err = pattern_compile(pattern, pattern_ignores_case(pattern), &re);
 		if (err) {
 			ui_message(ui, true, "%s: %s", pattern, err->text);
 			err_free(err);
@@ -73,7 +65,7 @@ bool ui_set_find(struct ui *ui, const char *pattern, bool exact)
 	ui->find.exact = exact;
 	if (!exact) {
 		ui->find.re = re;
-		ui->find.icase = !has_capital(pattern);
+		ui->find.icase = pattern_ignores_case(pattern);
 		ui->find.literal = !strpbrk(pattern, ".[]()*+?{}|^$\\");
 	}
 	ui_clear_message(ui);

@@ -107,8 +107,7 @@ void marks_since(struct ui *ui)
 
 struct menu {
 	struct modal modal;
-	int cursor;
-	struct rect inside;
+	struct menu_rows rows;
 };
 
 /* Rows: no base, the file if there is one, the marks, newest first. */
@@ -126,18 +125,19 @@ static int base_of_row(const struct ui *ui, int row)
 	return row == marks && ui->source->base ? UI_BASE_FILE : UI_BASE_NONE;
 }
 
-static void menu_draw(struct ui *ui, struct modal *modal)
+static void list_draw(struct ui *ui, struct modal *modal)
 {
 	struct menu *m = (struct menu *)modal;
 	struct canvas *c = ui->canvas;
 	int n = rows_of(ui);
 	char clock[TEXT_NUMBER], num[TEXT_NUMBER], text[160];
 
-	if (m->cursor >= n)
-		m->cursor = n - 1;
+	m->rows.n = n;
+	if (m->rows.cursor >= n)
+		m->rows.cursor = n - 1;
 	struct rect r = box_draw(c, n + 2, 46, " Compare with ");
-	m->inside = r;
-	int top = m->cursor >= r.rows ? m->cursor - r.rows + 1 : 0;
+	m->rows.inside = r;
+	int top = menu_top(&m->rows);
 	for (int i = 0; i < r.rows && top + i < n; i++) {
 		int base = base_of_row(ui, top + i);
 		const struct view *view = view_of(ui, base);
@@ -151,44 +151,25 @@ static void menu_draw(struct ui *ui, struct modal *modal)
 		else
 			snprintf(text, sizeof(text), "%c %d mark at %s  live %s", here, base + 1,
 				 text_clock(clock, view->time), text_bytes(num, view->totals.s.live_bytes));
-		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (top + i == m->cursor ? STYLE_SELECTED : 0),
+		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (top + i == m->rows.cursor ? STYLE_SELECTED : 0),
 			       text);
 	}
 	canvas_clip_all(c);
 }
 
-static bool menu_key(struct ui *ui, struct modal *modal, const struct key_event *ev)
+static bool list_key(struct ui *ui, struct modal *modal, const struct key_event *ev)
 {
 	struct menu *m = (struct menu *)modal;
-	int n = rows_of(ui);
 
-	if (ev->key == UKEY_MOUSE) {
-		int row = ev->y - m->inside.y, top = m->cursor >= m->inside.rows ? m->cursor - m->inside.rows + 1 : 0;
-		if (ev->button == MOUSE_LEFT && row >= 0 && row < m->inside.rows && top + row < n &&
-		    ev->x >= m->inside.x && ev->x < m->inside.x + m->inside.cols)
-			compare_with(ui, base_of_row(ui, top + row));
-		return false;
-	}
 	if (ev->key >= '1' && ev->key < '1' + (uint32_t)ui->nmarks) {
 		compare_with(ui, (int)(ev->key - '1'));
 		return false;
 	}
-	switch (action_of_key(ev->key, ui->screen)) {
-	case ACT_UP:
-		m->cursor = (m->cursor + n - 1) % n;
-		return true;
-	case ACT_DOWN:
-		m->cursor = (m->cursor + 1) % n;
-		return true;
-	case ACT_OPEN:
-		compare_with(ui, base_of_row(ui, m->cursor));
-		return false;
-	case ACT_REDRAW:
-		ui->clear = true;
-		return true;
-	default:
-		return false;
-	}
+	m->rows.n = rows_of(ui);
+	enum menu_did did = menu_rows_key(ui, &m->rows, ev);
+	if (did == MENU_CHOSE)
+		compare_with(ui, base_of_row(ui, m->rows.cursor));
+	return did == MENU_STAYS;
 }
 
 static void menu_destroy(struct modal *m)
@@ -200,9 +181,9 @@ void marks_open(struct ui *ui)
 {
 	struct menu *m = xcalloc(1, sizeof(*m));
 
-	m->modal = (struct modal){ .draw = menu_draw, .key = menu_key, .destroy = menu_destroy };
+	m->modal = (struct modal){ .draw = list_draw, .key = list_key, .destroy = menu_destroy };
 	for (int row = 0; row < rows_of(ui); row++)
 		if (base_of_row(ui, row) == ui->base)
-			m->cursor = row;
+			m->rows.cursor = row;
 	ui_set_modal(ui, &m->modal);
 }

@@ -52,6 +52,17 @@ void log_open(struct ui *ui);
 /* ---- memory.c ---- */
 void memory_open(struct ui *ui);
 
+/* ---- menu.c: rows in a box, of which one is chosen ---- */
+struct menu_rows {
+	int n, cursor;		/* at least one */
+	struct rect inside;	/* of the box drawn last */
+};
+/* The row shown first: a box too low for all scrolls with the cursor. */
+int menu_top(const struct menu_rows *m);
+enum menu_did { MENU_STAYS, MENU_CHOSE, MENU_CLOSES };
+/* A key or a click; chosen is the row under the cursor. */
+enum menu_did menu_rows_key(struct ui *ui, struct menu_rows *m, const struct key_event *ev);
+
 /* ---- dialog.c ---- */
 void sort_menu_open(struct ui *ui);
 /* Ask what to do with a launched program that still runs. */

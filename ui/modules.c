@@ -11,6 +11,7 @@
 #include "ui/sites.h"
 #include "ui/style.h"
 
+#define NO_FILE "(in no file)"
 #define BUILD_ID_SHOWN 8		/* of its characters */
 
 static enum report_group modules_group(const struct ui *ui)
@@ -46,7 +47,7 @@ void module_draw_name(struct ui *ui, int y, int x, int width, const struct repor
 {
 	struct canvas *c = ui->canvas;
 	const char *id = build_id(ui, row->more->module_id);
-	const char *name = *row->function ? row->function : "(in no file)";
+	const char *name = *row->function ? row->function : NO_FILE;
 	style_t style = style_of_module(row->function, false, ui->main_module) | extra;
 	const char *symbols = symbols_text(row->more->symbols);
 	int end = x + width, sw = canvas_width(c, symbols);
@@ -70,6 +71,8 @@ void module_selected(const struct ui *ui, const struct report_site *row, struct 
 {
 	(void)ui;
 	ret->unknown = true;	/* the name is the module itself */
+	if (!*row->function)
+		ret->function = NO_FILE;
 	if (row->gone)
 		snprintf(ret->note, sizeof(ret->note), "gone");
 	else if (row->more->symbols == REPORT_SYMBOLS_NONE)

@@ -22,6 +22,7 @@
 #include "ui/ui.h"
 
 #define REFRESH_SECONDS 2.0
+#define TYPE "type to filter"
 
 void picker_init(struct picker *p, const char *filter)
 {
@@ -115,11 +116,63 @@ static void draw_row(struct canvas *c, int y, const struct proc_row *row, bool c
 	}
 }
 
+/* The first of the texts that there is room for, the shortest one last. */
+static const char *fitting(const struct canvas *c, const char *const texts[])
+{
+	while (texts[1] && canvas_width(c, *texts) > c->cols)
+		texts++;
+	return *texts;
+}
+
+/* Rows for what Enter would do, or why it can't: a reason that is cut in one has two. */
+static int about_rows(const struct picker *p, const struct canvas *c)
+{
+	const char *why = p->list.cursor < p->nshown ? p->shown[p->list.cursor]->refusal : NULL;
+
+	return c->rows < 5 ? 0 : why && c->rows >= 8 && canvas_width(c, why) > c->cols ? 2 : 1;
+}
+
+static void draw_about(const struct picker *p, struct canvas *c, int rows)
+{
+	static const char *const does[] = {
+		"Enter: stop it for some milliseconds, hook its allocator, sample; undone when you leave",
+		"Enter: stops it for some ms, hooks malloc; undone at the end",
+		"Enter: hooks malloc, undone at the end", NULL,
+	};
+	const struct proc_row *row = p->nshown ? p->shown[p->list.cursor] : NULL;
+
+	if (!row)
+		return;
+	if (!row->refusal) {
+		canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_DIM, fitting(c, does));
+		return;
+	}
+	size_t n = canvas_fit(c, row->refusal, c->cols);
+	if (rows < 2) {
+		canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, row->refusal);
+		return;
+	}
+	while (n > 1 && row->refusal[n] != ' ')
+		n--;
+	CLEANUP_FREE char *first = xstrndup(row->refusal, n);
+	canvas_put_cut(c, c->rows - 3, 0, c->cols, STYLE_WARN, first);
+	canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, row->refusal + n + (row->refusal[n] == ' '));
+}
+
 void picker_draw(struct picker *p, struct canvas *c)
 {
+	static const char *const keys[] = {
+		"Enter Attach  Up Down PgUp PgDn Move  Esc Quit", "Enter Attach  Up Down Move  Esc Quit",
+		"Enter Attach  Esc Quit", NULL,
+	};
+	static const char *const filtered[] = {
+		"Enter Attach  Up Down PgUp PgDn Move  Esc Clear filter  F10 Quit",
+		"Enter Attach  Esc All again  F10 Quit", "Enter Attach  Esc All again", NULL,
+	};
 	bool wide = c->cols >= 60;
-	int top = c->rows >= 6 ? 2 : c->rows >= 3 ? 1 : 0, bottom = c->rows >= 5 ? 2 : c->rows >= 4 ? 1 : 0;
-	int rows = c->rows - top - bottom;
+	int top = c->rows >= 6 ? 2 : c->rows >= 3 ? 1 : 0, bottom = c->rows >= 4 ? 1 : 0;
+	int about = about_rows(p, c);
+	int rows = c->rows - top - bottom - about;
 
 	canvas_clear(c);
 	if (top) {
@@ -127,8 +180,8 @@ void picker_draw(struct picker *p, struct canvas *c)
 		x = canvas_put(c, 0, x + 2, STYLE_LABEL, "Which process?");
 		x = canvas_put(c, 0, x + 2, STYLE_PROMPT, p->filter);
 		canvas_char(c, 0, x, STYLE_PROMPT | STYLE_SELECTED, ' ');
-		if (!p->filter[0])
-			canvas_put(c, 0, x + 2, STYLE_DIM, "type to filter");
+		if (!p->filter[0] && x + 2 + canvas_width(c, TYPE) <= c->cols)
+			canvas_put(c, 0, x + 2, STYLE_DIM, TYPE);
 	}
 	if (top > 1) {
 		canvas_fill(c, 1, 0, c->cols, STYLE_HEADING, ' ');
@@ -145,18 +198,11 @@ void picker_draw(struct picker *p, struct canvas *c)
 		draw_row(c, top + i, p->shown[p->list.top + i], p->list.top + i == p->list.cursor);
 	if (!p->nshown && rows > 0)
 		canvas_put(c, top, 2, STYLE_DIM, "no process matches");
-	if (bottom > 1) {
-		const struct proc_row *row = p->nshown ? p->shown[p->list.cursor] : NULL;
-		if (row && row->refusal)
-			canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, row->refusal);
-		else if (row)
-			canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_DIM,
-				       "Enter: stop it for some milliseconds, hook its allocator, sample; undone when you leave");
-	}
+	if (about)
+		draw_about(p, c, about);
 	if (bottom)
 		canvas_put_cut(c, c->rows - 1, 0, c->cols, STYLE_KEY_TEXT,
-			       p->filter[0] ? "Enter Attach  Up Down PgUp PgDn Move  Esc Clear filter  F10 Quit"
-			       : "Enter Attach  Up Down PgUp PgDn Move  Esc Quit");
+			       fitting(c, p->filter[0] ? filtered : keys));
 }
 
 enum picker_result picker_key(struct picker *p, const struct key_event *ev)

@@ -45,8 +45,10 @@ struct selection {
 	double se;		/* of live_bytes; 0: exact */
 	uint64_t site_id;	/* Sites only, 0 else */
 	bool is_site;
+	const struct report_site *row;	/* of a list by other things than sites, which: */
+	enum report_group group;
 	double delta;		/* live bytes less those of the base */
-	const uint64_t *trend;		/* Sites: live bytes, oldest first, over trend_seconds */
+	const uint64_t *trend;		/* of a list's row: live bytes, oldest first, over trend_seconds */
 	size_t ntrend;
 	double trend_seconds;
 	const struct report_cell *cell;	/* Tree, Flame */
@@ -203,6 +205,8 @@ const char *ui_basename(const char *path);
 void carry_to(struct ui *ui, enum ui_view v);
 /* The cell of a tree that stands for a selection; NULL: none does. */
 const struct report_cell *carry_cell(struct ui *ui, const struct selection *sel, struct report_tree *tree);
+/* The heaviest trace of a row; SIZE_MAX: none is known, or the selection is a cell. */
+size_t carry_trace(struct ui *ui, const struct selection *sel);
 /* ---- tools.c ---- */
 /* What is under the cursor; false: nothing. */
 bool ui_selected(struct ui *ui, struct selection *ret);

@@ -279,6 +279,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 	ui->value = options->value < REPORT_VALUES ? options->value : REPORT_LIVE_BYTES;
 	ui->refresh = options->delay > 0 ? options->delay : 1;
 	ui->mouse_on = !options->no_mouse;
+	ui->paused = options->paused;
 	ui->graph_rows = -1;
 	ui->moved = ui->click_time = -10;
 	ui->dirty = true;

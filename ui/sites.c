@@ -429,6 +429,7 @@ bool rows_selected(struct ui *ui, void *state, struct selection *ret)
 		.function = s->function, .file = s->file, .module = s->module, .line = s->line,
 		.unknown = s->unknown, .s = s->s, .se = s->se, .site_id = s->id,
 		.is_site = !s->more && st->group == REPORT_BY_SITE,
+		.row = st->group != REPORT_BY_SITE ? s : NULL, .group = st->group,
 		.func = st->group == REPORT_BY_SITE || st->group == REPORT_BY_FUNCTION ? s->id : 0,
 		.trace = s->more ? s->more->trace : SIZE_MAX, .delta = (double)s->delta,
 		.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND,

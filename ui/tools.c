@@ -124,11 +124,11 @@ static void put_frame(FILE *out, const char *function, const char *file, uint32_
 	fputc('\n', out);
 }
 
-/* Innermost first, a frame a line: a site's heaviest stack, or a cell and its callers. */
+/* Innermost first, a frame a line: a row's heaviest stack, or a cell and its callers. */
 static void put_stack(FILE *out, struct ui *ui, const struct selection *sel)
 {
-	if (sel->is_site) {
-		size_t trace = report_site_trace(ui->report, sel->site_id), n = 0, site;
+	if (!sel->cell) {
+		size_t trace = carry_trace(ui, sel), n = 0, site;
 		const struct report_frame *f = trace == SIZE_MAX ? NULL : report_stack(ui->report, trace, &n, &site);
 		for (size_t i = 0; i < n; i++)
 			put_frame(out, f[i].function, f[i].file, f[i].line, f[i].module);
@@ -157,7 +157,10 @@ static void copy_selected(struct ui *ui, bool stack)
 			fprintf(out, sel.line ? "  %s:%u" : "  %s", sel.file, sel.line);
 	}
 	fclose(out);
-	copy(ui, text, stack ? "stack" : "name");
+	if (*text)
+		copy(ui, text, stack ? "stack" : "name");
+	else
+		ui_message(ui, false, "no stack is known of this row");
 	free(text);
 }
 

@@ -93,6 +93,7 @@ struct ui_options {
 	double duration;		/* seconds until the screen is left as if by q; 0: never */
 	bool no_color, no_unicode, no_mouse;
 	bool exit_with_program;
+	bool paused;			/* collection begins switched off */
 	const char *title;		/* command line for the header */
 	const char *script;		/* HEAPTOP_SCRIPT: keys and :commands from this file, no terminal
 					 * is touched (tests) */

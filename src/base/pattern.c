@@ -119,6 +119,17 @@ static const char *too_much(const char *s)
 	return g->size > PATTERN_MAX_SIZE ? "it repeats too much" : NULL;
 }
 
+bool pattern_ignores_case(const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '\\' && s[1])
+			s++;
+		else if (*s >= 'A' && *s <= 'Z')
+			return false;
+	}
+	return true;
+}
+
 struct err *pattern_compile(const char *pattern, bool icase, regex_t *ret)
 {
 	const char *why = too_much(pattern);

@@ -20,6 +20,8 @@ struct err;
 
 /* Case counts not if `icase`. ERR_BAD_INPUT says what is wrong, without the pattern; else regfree() *ret. */
 struct err *pattern_compile(const char *pattern, bool icase, regex_t *ret);
+/* Smart case: case doesn't count in a pattern without capitals; those of classes like \W aren't any. */
+bool pattern_ignores_case(const char *pattern);
 /* Is there a match in the text, as far as it is looked at? */
 bool pattern_matches(const regex_t *re, const char *text);
 

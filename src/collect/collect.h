@@ -37,6 +37,7 @@ struct collect_config {
 	bool uprobe_multi;		/* not by session uprobes */
 	bool faults;			/* page faults are sampled */
 	bool no_res;			/* what is resident isn't looked at */
+	uint64_t min_size;		/* bytes: smaller blocks don't count */
 	double budget;			/* auto: overhead aimed at, fraction of the target's CPU time */
 	double refresh;			/* seconds between views */
 	bool paused;			/* start with collection off */

@@ -292,6 +292,7 @@ static struct process *new_merged(struct processes *ps, const struct process *li
 	to->info.exit_code = -1;
 	to->info.exact = like->view->info.exact;
 	to->info.auto_rate = like->view->info.auto_rate;
+	to->info.min_size = like->view->info.min_size;
 	for (size_t i = 0; i < ps->n; i++)
 		if (ps->list[i] == like)
 			ps->list[i] = to;	/* in its place */

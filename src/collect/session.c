@@ -237,7 +237,7 @@ static struct probe *make_probe(const struct session *s)
 
 static struct heap *new_heap(const struct session *s)
 {
-	struct heap *heap = heap_create(&(struct heap_config){ 0 });
+	struct heap *heap = heap_create(&(struct heap_config){ .min_size = s->config.min_size });
 
 	if (s->config.thread)
 		heap_choose_threads(heap, s->config.thread);
@@ -685,6 +685,7 @@ struct view *session_publish(struct session *s, enum session_classes classes)
 		.exit_code = s->ended ? target_exit_code(s->target) : -1,
 		.attached = s->attached,
 		.exact = s->config.exact,
+		.min_size = s->config.min_size,
 		.auto_rate = s->control.on,
 		.rate = s->control.rate,
 		.overhead = s->control.overhead,

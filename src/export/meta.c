@@ -30,6 +30,7 @@ static const struct {
 	FIELD("exact", info.exact, BOOL),
 	FIELD("auto_rate", info.auto_rate, BOOL),
 	FIELD("rate", info.rate, U64),
+	FIELD("min_size", info.min_size, U64),
 	FIELD("overhead", info.overhead, FLOAT),
 	FIELD("events", info.events, U64),
 	FIELD("dropped", info.dropped, U64),

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "heap/view.h"
+#include "report/parts.h"
 
 #define MAX_SITES 100
 #define MAX_DEPTH 100
@@ -40,6 +41,8 @@ static void write_header(FILE *out, const struct view *view)
 		fprintf(out, "the sum of %u processes\n", info->processes);
 	if (info->thread)
 		fprintf(out, "only blocks of threads: %s\n", info->thread);
+	if (info->min_size)
+		fprintf(out, "only blocks of %s and more\n", text_bytes(a, info->min_size));
 	if (info->rate > 1)
 		fprintf(out, "sampled: one sample in %s on average; numbers are estimates\n",
 			text_bytes(a, info->rate));
@@ -113,6 +116,59 @@ static void write_cell(FILE *out, struct report_tree *tree, const struct report_
 			(int)cell->depth * 2 + 2, "", n - k);
 }
 
+static void write_part(FILE *out, const struct report_part *part, const char *label)
+{
+	char a[TEXT_NUMBER], b[TEXT_NUMBER];
+
+	fprintf(out, "%9s %9s  %s\n", text_bytes(a, part->bytes), text_count(b, q10_round(part->q10)), label);
+}
+
+static void write_threads(FILE *out, const struct report_parts *parts)
+{
+	char label[VIEW_THREAD_NAME + 40];
+
+	for (size_t i = 0; i < parts->nthreads; i++) {
+		const struct report_thread_part *t = &parts->threads[i];
+		const char *name = t->nobody ? "[mappings]" : *t->name ? t->name : "?";
+		if (t->merged)
+			snprintf(label, sizeof(label), "%s, %u threads that have ended", name, t->merged);
+		else if (t->tid)
+			snprintf(label, sizeof(label), "%s [%u]%s", name, t->tid, t->ended ? ", ended" : "");
+		else
+			snprintf(label, sizeof(label), "%s", name);
+		write_part(out, &t->part, label);
+	}
+	snprintf(label, sizeof(label), "%zu more", parts->more);
+	if (parts->more)
+		write_part(out, &parts->rest, label);
+}
+
+/* What the live blocks of what the filter lets through are like, as Detail shows it of a row. */
+static void write_classes(FILE *out, const struct report_parts *parts)
+{
+	static const char head[] = "     LIVE    BLOCKS  ";
+	char label[REPORT_LABEL + 2];
+
+	if (!parts->known || !parts->total.samples)
+		return;
+	fprintf(out, "\nLive blocks by size\n%sBYTES OF A BLOCK\n", head);
+	for (unsigned k = 0; k < CLASS_SIZES; k++) {
+		if (!parts->sizes[k].samples)
+			continue;
+		report_size_label(k, k, label);
+		write_part(out, &parts->sizes[k], label);
+	}
+	fprintf(out, "\nLive blocks by age\n%sAGE\n", head);
+	for (unsigned k = 0; k < CLASS_AGES; k++) {
+		if (!parts->ages[k].samples)
+			continue;
+		snprintf(label, sizeof(label), "%s%s", k + 1 < CLASS_AGES ? "" : ">=", report_age_label(k));
+		write_part(out, &parts->ages[k], label);
+	}
+	fprintf(out, "\nLive blocks by thread\n%sTHREAD\n", head);
+	write_threads(out, parts);
+}
+
 struct err *text_write(FILE *out, struct report *report, enum report_value value)
 {
 	struct report_tree *tree = report_tree(report, false);
@@ -122,6 +178,9 @@ struct err *text_write(FILE *out, struct report *report, enum report_value value
 	write_sites(out, report, value);
 	if (tree) {
 		const struct report_cell *root = report_tree_root(tree);
+		struct report_parts parts;
+		report_cell_parts(tree, root, &parts);
+		write_classes(out, &parts);
 		fprintf(out, "\nCall tree by %s\n", report_value_title(value));
 		write_cell(out, tree, root, value, report_value_of(&root->total, value));
 	}

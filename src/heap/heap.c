@@ -66,6 +66,7 @@ struct heap {
 	struct hits hits;		/* page faults waiting for their blocks */
 	struct touch_table touches, chosen_touches;	/* of all threads; of those chosen, since they were */
 	struct taken *taken[WIRE_SLOTS];	/* NULL: it hasn't unmapped anything yet */
+	uint64_t min_size;
 	uint64_t now;			/* newest time seen */
 	uint64_t lost_frees, untracked;
 	uint64_t alloc_bytes;		/* estimated, since the start; so are these */
@@ -95,6 +96,7 @@ struct heap *heap_create(const struct heap_config *config)
 	threads_init(&heap->threads);
 	weights_init(&heap->weights);
 	ranges_init(&heap->ranges, HEAP_MAX_RANGES);
+	heap->min_size = config ? config->min_size : 0;
 	heap->resident = resident_create();
 	return heap;
 }
@@ -284,6 +286,8 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 		block_end(heap, old, time, true);
 		live_remove(&heap->live, old);
 	}
+	if (size < heap->min_size)
+		return;
 	if (heap->live.count >= heap->live.max) {
 		/* its free would not be noticed: leave it out of every sum */
 		heap->untracked++;
@@ -480,7 +484,7 @@ void heap_map(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, u
 
 	see(heap, time, slot);
 	forget_taken(heap, slot);
-	if (clear_range(heap, addr, bytes, time))
+	if (clear_range(heap, addr, bytes, time) && bytes >= heap->min_size)
 		add_piece(heap, &mapping, addr, addr + bytes, node, time, slot);
 }
 

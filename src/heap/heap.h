@@ -25,6 +25,7 @@ struct view_info;
 
 struct heap_config {
 	uint32_t max_traces;	/* beyond this, stacks are merged into FRAME_MERGED; 0: default */
+	uint64_t min_size;	/* bytes: blocks and mappings of less are in no sum at all */
 	uint32_t max_live;	/* tracked live blocks at most; 0: default. Beyond: counted, not
 				 * tracked */
 };

@@ -99,6 +99,7 @@ struct view_info {
 	bool attached;		/* to a running process: older blocks are unknown */
 	bool exact;		/* exact mode asked for (-e) */
 	bool auto_rate;
+	uint64_t min_size;	/* bytes: smaller blocks aren't in the view; 0: all are */
 	uint64_t rate;		/* mean bytes between samples now; <= 1: every call */
 	float overhead;		/* measured: fraction of the target's CPU time, e.g. 0.018 */
 	uint64_t events;	/* handled */

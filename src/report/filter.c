@@ -23,18 +23,6 @@ void filter_deinit(struct filter *filter)
 	*filter = (struct filter){ 0 };
 }
 
-/* Smart case: capitals in the pattern count, but not those of classes like \W. */
-static bool has_capitals(const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '\\' && s[1])
-			s++;
-		else if (*s >= 'A' && *s <= 'Z')
-			return true;
-	}
-	return false;
-}
-
 struct err *report_set_filter(struct report *r, const char *pattern)
 {
 	struct filter filter = { 0 };
@@ -45,7 +33,7 @@ struct err *report_set_filter(struct report *r, const char *pattern)
 		pattern++;
 	}
 	if (pattern && *pattern) {
-		struct err *err = pattern_compile(pattern, !has_capitals(pattern), &filter.regex);
+		struct err *err = pattern_compile(pattern, pattern_ignores_case(pattern), &filter.regex);
 		if (err)
 			return err_prefix(err, "filter '%s'", pattern);
 		filter.pattern = xstrdup(pattern);

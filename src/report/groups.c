@@ -134,13 +134,29 @@ static void stack_rows(struct report *r, struct group_rows *rows, bool against)
 
 /* ---- threads ---- */
 
+static uint64_t thread_what(const struct view_thread *t)
+{
+	char which[40];
+
+	snprintf(which, sizeof(which), "%" PRIu32 "%s%s", t->tid, t->merged ? "+" : "", t->chosen ? "!" : "");
+	return funcs_what(t->name, t->tid || t->merged ? which : "");
+}
+
+void threads_trend(struct report *r)
+{
+	const struct view *view = r->view;
+	CLEANUP_FREE struct trend *now = xcalloc(view->nthreads + 1, sizeof(*now));
+
+	for (size_t i = 0; i < view->nthreads; i++)
+		now[i] = (struct trend){ .id = thread_what(&view->threads[i]), .now = view->threads[i].s.live_bytes };
+	trends_put(&r->thread_trends, now, view->nthreads);
+}
+
 static void thread_rows(struct report *r, struct group_rows *rows)
 {
 	for (size_t i = 0; i < r->view->nthreads; i++) {
 		const struct view_thread *t = &r->view->threads[i];
-		char which[40];
-		snprintf(which, sizeof(which), "%" PRIu32 "%s%s", t->tid, t->merged ? "+" : "", t->chosen ? "!" : "");
-		struct report_site *row = group_row(rows, funcs_what(t->name, t->tid || t->merged ? which : ""));
+		struct report_site *row = group_row(rows, thread_what(t));
 		row->function = t->name;
 		row->module = "";
 		row->s = t->s;
@@ -167,8 +183,15 @@ static void make(struct report *r, enum report_group group, struct group_rows *r
 		modules_rows(r, rows);
 	else
 		thread_rows(r, rows);
-	for (size_t i = 0; i < rows->n; i++)
-		rows->rows[i].se = rows->rows[i].s.live_var > 0 ? sqrt(rows->rows[i].s.live_var) : 0;
+	for (size_t i = 0; i < rows->n; i++) {
+		struct report_site *row = &rows->rows[i];
+		row->se = row->s.live_var > 0 ? sqrt(row->s.live_var) : 0;
+		if (group == REPORT_BY_MODULE)
+			trends_get(&r->module_trends, row);
+		else if (group == REPORT_BY_THREAD)
+			trends_get(&r->thread_trends, row);
+		row->trend_seconds = trend_span(r, row->ntrend);
+	}
 }
 
 struct same {
@@ -206,6 +229,7 @@ static void add_gone(struct group_rows *rows, const struct group_rows *was, size
 	row->id = id;
 	row->s = (struct trace_stats){ 0 };
 	row->se = 0;
+	row->ntrend = 0;
 	row->delta = -(int64_t)was->rows[i].s.live_bytes;
 	row->gone = true;
 	rows->more[rows->n - 1] = was->more[i];

@@ -20,6 +20,7 @@
 #include "report/modsets.h"
 #include "report/nodesums.h"
 #include "report/report.h"
+#include "report/trends.h"
 
 /* Where in a trace its site lies, and its place in the site's list. */
 struct trace_site {
@@ -94,6 +95,7 @@ struct report {
 	bool sites_valid;
 	double trend_times[REPORT_TREND];	/* of the views that were put into the trends, */
 	uint32_t ntrends;	/* so many ever: a ring */
+	struct trends module_trends, thread_trends;
 	struct node_sums *nodes;	/* of what passes; NULL: not made */
 	unsigned nodes_idle;	/* views since the tree was looked at */
 	bool user_only;		/* the trees are without system libraries */
@@ -159,6 +161,11 @@ void sites_renamed(struct report *r);
 void sites_rows(struct report *r);
 /* Another view came: put the sites' live bytes into their trends if a second has gone by. */
 void sites_trend(struct report *r);
+/* Then the modules and threads do so, too. */
+void modules_trend(struct report *r);
+void threads_trend(struct report *r);
+/* Seconds from the first to the last of the newest n values of a trend. */
+double trend_span(const struct report *r, uint32_t n);
 
 void base_deinit(struct base *base);
 /* Fill in the rows' differences to the base, and add those that only the base has. */

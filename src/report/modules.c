@@ -6,6 +6,7 @@
  * Modules are one if their names are the same, as functions are (funcs.h): the same library in two
  * processes, or in now and a base, is one row.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,4 +181,48 @@ void modules_rows(struct report *r, struct group_rows *rows)
 	rows->n = n;
 	free(m->sums);
 	free(m);
+}
+
+/* ---- over time ---- */
+
+#define RECENT 64u	/* names by their address: the sites of a module share one nearly always */
+
+struct module_live {
+	struct trend *items;
+	const char **names;
+	size_t n, cap, names_cap;
+	struct { const char *name; size_t i; } recent[RECENT];
+};
+
+static struct trend *live_of(struct module_live *live, const char *name)
+{
+	size_t at = ((uintptr_t)name >> 4) % RECENT, i = 0;
+
+	if (live->recent[at].name == name)
+		return &live->items[live->recent[at].i];
+	while (i < live->n && strcmp(live->names[i], name))
+		i++;
+	if (i == live->n) {
+		VEC_GROW(live->names, live->n, live->names_cap);
+		VEC_GROW(live->items, live->n, live->cap);
+		live->names[live->n] = name;
+		live->items[live->n++] = (struct trend){ .id = funcs_what("", name) };
+	}
+	live->recent[at].name = name;
+	live->recent[at].i = i;
+	return &live->items[i];
+}
+
+void modules_trend(struct report *r)
+{
+	struct module_live live = { 0 };
+
+	for (size_t i = 0; i < r->nsite_list; i++) {
+		const struct site *site = &r->site_list[i];
+		if (site->first)
+			live_of(&live, r->funcs.items[site->func].module)->now += site->live;
+	}
+	trends_put(&r->module_trends, live.items, live.n);
+	free(live.items);
+	free(live.names);
 }

@@ -1,6 +1,7 @@
 /* See parts.h. */
 #include "report/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,18 @@ static void part_add(struct report_part *to, const struct class_cell *cell)
 	to->samples += cell->samples;
 }
 
+static void add_cells(struct adding *a, const struct class_cell *cell, size_t n)
+{
+	struct report_parts *to = a->to;
+
+	for (size_t i = 0; i < n; i++) {
+		part_add(&to->total, &cell[i]);
+		part_add(&to->sizes[cell[i].size], &cell[i]);
+		part_add(&to->ages[cell[i].age], &cell[i]);
+		part_add(&a->threads[cell[i].thread < a->nthreads ? cell[i].thread : a->nthreads], &cell[i]);
+	}
+}
+
 static void add_trace(struct adding *a, uint32_t trace)
 {
 	const struct view *view = a->r->view;
@@ -48,12 +61,7 @@ static void add_trace(struct adding *a, uint32_t trace)
 	if (!view->classes)
 		return;
 	const struct class_cell *cell = classes_of_node(view->classes, t->node, &n);
-	for (size_t i = 0; i < n; i++) {
-		part_add(&to->total, &cell[i]);
-		part_add(&to->sizes[cell[i].size], &cell[i]);
-		part_add(&to->ages[cell[i].age], &cell[i]);
-		part_add(&a->threads[cell[i].thread < a->nthreads ? cell[i].thread : a->nthreads], &cell[i]);
-	}
+	add_cells(a, cell, n);
 }
 
 static bool larger(const struct report_part *a, const struct report_part *b)
@@ -243,6 +251,129 @@ void report_cell_parts(struct report_tree *tree, const struct report_cell *cell,
 			add_below(&a, path, depth);
 	}
 	finish(&a);
+}
+
+/* ---- rows of other groups ---- */
+
+static bool in_row(struct report *r, uint32_t trace, enum report_group group, const struct report_site *row)
+{
+	if (group == REPORT_BY_FUNCTION) {
+		const struct frame *frame = report_node_frame(r, view_trace(r->view, trace)->node);
+		return r->funcs.items[frame->funcs[0]].id == row->id;
+	}
+	/* the one name of its site's frame, as modules_rows has it */
+	const struct frame *frame = report_node_frame(r, r->trace_sites[trace].node);
+	return !strcmp(r->funcs.items[frame->funcs[0]].module, row->module);
+}
+
+static void add_group(struct adding *a, enum report_group group, const struct report_site *row)
+{
+	struct report *r = a->r;
+
+	for (size_t i = 0; i < r->view->ntraces; i++) {
+		const struct view_trace *t = view_trace(r->view, i);
+		if (t && report_passes(r, t->node) && in_row(r, (uint32_t)i, group, row))
+			add_trace(a, (uint32_t)i);
+	}
+}
+
+/* Only the threads that are the row's: the one of its id; of a sum, or where no id is known, those of its name. */
+static bool is_thread(const struct class_thread *t, const struct report_site *row)
+{
+	if (row->more->tid || t->tid)
+		return t->tid == row->more->tid && !strcmp(t->name, row->function);
+	return !t->merged == !row->more->merged && !strcmp(t->name, row->function);
+}
+
+static void add_thread(struct adding *a, const struct report_site *row)
+{
+	const struct view *view = a->r->view;
+	CLEANUP_FREE bool *only = xcalloc(a->nthreads + 1, sizeof(*only));
+	uint64_t most = 0;
+
+	/* while some threads are chosen, the others' blocks aren't in the view */
+	if (view->info.thread && !row->more->chosen)
+		a->to->known = a->to->fresh = false;
+	if (!a->to->known)
+		return;
+	for (size_t i = 0; i < a->nthreads; i++)
+		only[i] = is_thread(&view->classes->threads[i], row);
+	for (size_t i = 0; i < view->ntraces; i++) {
+		const struct view_trace *t = view_trace(view, i);
+		size_t n = 0, had = a->to->total.samples;
+		uint64_t bytes = a->to->total.bytes;
+		const struct class_cell *cell = t ? classes_of_node(view->classes, t->node, &n) : NULL;
+		for (size_t k = 0; k < n; k++)
+			if (cell[k].thread < a->nthreads && only[cell[k].thread])
+				add_cells(a, &cell[k], 1);
+		if (a->to->total.samples == had)
+			continue;
+		a->to->ntraces++;
+		bytes = a->to->total.bytes - bytes;
+		if (a->to->heaviest == SIZE_MAX || bytes > most) {
+			a->to->heaviest = i;
+			most = bytes;
+		}
+	}
+}
+
+void report_row_parts(struct report *r, enum report_group group, const struct report_site *row, struct report_parts *ret)
+{
+	struct adding a;
+
+	if (group == REPORT_BY_SITE) {
+		report_site_parts(r, row->id, ret);
+		return;
+	}
+	begin(&a, r, ret);
+	if (r->view && !row->gone) {
+		if (group == REPORT_BY_THREAD)
+			add_thread(&a, row);
+		else if (group != REPORT_BY_STACK)
+			add_group(&a, group, row);
+		else if (view_trace(r->view, row->more->trace))
+			add_trace(&a, (uint32_t)row->more->trace);
+	}
+	finish(&a);
+}
+
+/* ---- labels ---- */
+
+static void size_bound(char buf[16], uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	int u = -1;
+
+	while (bytes >= 1024) {
+		bytes >>= 10;
+		u++;
+	}
+	if (u < 0)
+		snprintf(buf, 16, "%u", (unsigned)bytes);
+	else
+		snprintf(buf, 16, "%u%c", (unsigned)bytes, units[u]);
+}
+
+void report_size_label(unsigned first, unsigned last, char buf[REPORT_LABEL])
+{
+	uint64_t begin = class_size_from(first), end = class_size_from(last + 1);
+	char from[16], to[16];
+
+	size_bound(from, begin);
+	size_bound(to, end < 1024 ? end - 1 : end);
+	if (end < 2 || (end < 1024 && begin == end - 1))
+		snprintf(buf, REPORT_LABEL, "%s", from);
+	else
+		snprintf(buf, REPORT_LABEL, "%s-%s", from, to);
+}
+
+const char *report_age_label(unsigned age_class)
+{
+	static const char *const labels[CLASS_AGES] = {
+		"<1 ms", "<10 ms", "<100 ms", "<1 s", "<10 s", "<1 min", "<10 min", "<1 h", "1 h",
+	};
+
+	return age_class < CLASS_AGES ? labels[age_class] : "";
 }
 
 double report_parts_older(const struct report_parts *parts, unsigned first)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "heap/classes.h"
+#include "report/groups.h"
 #include "report/report.h"
 
 struct report_part {
@@ -43,6 +44,19 @@ struct report_parts {
 void report_site_parts(struct report *r, uint64_t site_id, struct report_parts *ret);
 /* Of a cell. Top-down costs the nodes of the trace tree, inverted the traces of the cell's site. */
 void report_cell_parts(struct report_tree *tree, const struct report_cell *cell, struct report_parts *ret);
+
+/*
+ * Of a row that report_rows gave of the view as it is now. By function and module costs all traces, by thread their
+ * cells. What a thread has is known by its live blocks alone: nothing of it without them, not even the heaviest trace;
+ * and as the rows of threads are, it is of whole threads, whatever the filter. Not known of others than those that are chosen (-T).
+ */
+void report_row_parts(struct report *r, enum report_group group, const struct report_site *row, struct report_parts *ret);
+
+#define REPORT_LABEL 40
+/* "16-31", "2K-4K": the sizes in bytes of the classes from `first` to `last`. */
+void report_size_label(unsigned first, unsigned last, char buf[REPORT_LABEL]);
+/* "<10 ms"; of the last class "1 h", which it is at least. */
+const char *report_age_label(unsigned age_class);
 
 /* Part of the bytes in the age classes from `first` on, 0 to 1. */
 double report_parts_older(const struct report_parts *parts, unsigned first);

@@ -33,6 +33,8 @@ void report_forget_trees(struct report *r)
 static void forget_nodes(struct report *r)
 {
 	node_sums_destroy(r->nodes);
+	trends_deinit(&r->module_trends);
+	trends_deinit(&r->thread_trends);
 	node_sums_destroy(r->linking.sums);
 	r->nodes = r->linking.sums = NULL;
 	r->counted = false;

@@ -171,6 +171,11 @@ static double trend_time(const struct report *r, uint32_t back)
 	return r->trend_times[(r->ntrends - back) % REPORT_TREND];
 }
 
+double trend_span(const struct report *r, uint32_t n)
+{
+	return n ? trend_time(r, 1) - trend_time(r, n) : 0;
+}
+
 void sites_trend(struct report *r)
 {
 	const struct view *view = r->view;
@@ -189,6 +194,8 @@ void sites_trend(struct report *r)
 		func->trend[(func->ntrend - 1) % REPORT_TREND] = site->live;
 		func->ntrend++;
 	}
+	modules_trend(r);
+	threads_trend(r);
 }
 
 static void copy_trend(const struct func *func, struct report_site *site)
@@ -226,7 +233,7 @@ void sites_rows(struct report *r)
 		};
 		row->se = sqrt(row->s.live_var);
 		copy_trend(func, row);
-		row->trend_seconds = row->ntrend ? trend_time(r, 1) - trend_time(r, row->ntrend) : 0;
+		row->trend_seconds = trend_span(r, row->ntrend);
 	}
 	base_sites(r);
 	r->sites_valid = true;

@@ -1,6 +1,7 @@
 /*
- * report/parts.h: random stacks of functions with inlined ones in them. Of every site and of every cell of both
- * trees the parts' sums are the row's own figures, with a filter, too; threads are the largest, and their rest.
+ * report/parts.h: random stacks of functions with inlined ones in them. Of every site, of every row by other things, and
+ * of every cell of both trees the parts' sums are the row's own figures, with a filter, too; threads are the largest,
+ * and their rest.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,6 +144,20 @@ static void check(uint64_t rate, const char *filter)
 		report_site_parts(r, sites[i].id, &parts);
 		assert_parts(&parts, &sites[i].s);
 		assert_int_equal(parts.heaviest, report_site_trace(r, sites[i].id));
+	}
+	for (int g = 0; g < REPORT_GROUPS; g++) {
+		const struct report_site *rows = report_rows(r, g, REPORT_LIVE_BYTES, false, &n);
+		assert_true(n > 0);
+		for (size_t i = 0; i < n; i++) {
+			report_row_parts(r, g, &rows[i], &parts);
+			assert_parts(&parts, &rows[i].s);
+			if (rows[i].more && g != REPORT_BY_THREAD)
+				assert_int_equal(parts.heaviest, rows[i].more->trace);
+			if (g == REPORT_BY_THREAD && parts.total.samples) {
+				assert_int_equal(parts.nthreads, 1);
+				assert_string_equal(parts.threads[0].name, rows[i].function);
+			}
+		}
 	}
 	report_site_parts(r, 12345, &parts);
 	assert_int_equal(parts.ntraces, 0);

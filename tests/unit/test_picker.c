@@ -118,10 +118,36 @@ static void test_esc_clears_then_leaves(void **state)
 	assert_int_equal(key(f, KEY_CTRL_('c')), PICKER_INTERRUPTED);
 }
 
+/* At 40 columns nothing that says what to do is cut, and the cursor's row isn't covered by why it can't be attached. */
+static void test_narrow(void **state)
+{
+	struct fixture *f = *state;
+
+	canvas_resize(f->canvas, 10, 40);
+	picker_draw(&f->picker, f->canvas);
+	SEES(f, "Esc Quit");
+	SEES(f, "undone at the end");
+	for (int i = 0; i < 20; i++)
+		key(f, UKEY_DOWN);
+	picker_draw(&f->picker, f->canvas);
+	SEES(f, "Enter Attach");
+	struct proc_row *row = xcalloc(1, sizeof(*row));
+	*row = (struct proc_row){ .pid = 7, .command = xstrdup("seven"),
+		.refusal = xstrdup("ptrace_scope is 1: only its own children may be traced") };
+	picker_take(&f->picker, row, 1);
+	picker_draw(&f->picker, f->canvas);
+	SEES(f, "seven");
+	SEES(f, "may be traced");
+	type(f, "v");
+	picker_draw(&f->picker, f->canvas);
+	SEES(f, "Esc All again");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_filter_and_choose, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_narrow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_esc_clears_then_leaves, setup, teardown),
 	};
 

@@ -118,6 +118,17 @@ static void numbers(void **state)
 }
 
 /* What glibc would die of is refused, and nothing that people type. */
+static void smart_case(void **state)
+{
+	(void)state;
+	assert_true(pattern_ignores_case("parse"));
+	assert_true(pattern_ignores_case(""));
+	assert_true(pattern_ignores_case("\\Wparse\\B"));
+	assert_false(pattern_ignores_case("Parse"));
+	assert_false(pattern_ignores_case("\\\\Parse"));
+	assert_true(pattern_ignores_case("parse\\"));
+}
+
 static void patterns(void **state)
 {
 	(void)state;
@@ -168,6 +179,7 @@ int main(void)
 		cmocka_unit_test(times),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(patterns),
+		cmocka_unit_test(smart_case),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,63 @@
+/* See trends.h. */
+#include "report/trends.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct trend *a = pa, *b = pb;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static void add_value(struct trend *t, uint64_t value)
+{
+	if (t->n == REPORT_TREND) {
+		memmove(t->values, t->values + 1, (REPORT_TREND - 1) * sizeof(t->values[0]));
+		t->n--;
+	}
+	t->values[t->n++] = value;
+}
+
+void trends_put(struct trends *trends, struct trend *now, size_t n)
+{
+	size_t k = 0;
+
+	qsort(now, n, sizeof(*now), by_id);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t value = now[i].now;
+		while (k < trends->n && trends->items[k].id < now[i].id)
+			k++;
+		if (k < trends->n && trends->items[k].id == now[i].id)
+			now[i] = trends->items[k];
+		else
+			now[i].n = 0;
+		add_value(&now[i], value);
+	}
+	if (n > trends->cap) {
+		trends->cap = n + n / 2;
+		trends->items = xreallocarray(trends->items, trends->cap, sizeof(*trends->items));
+	}
+	if (n)
+		memcpy(trends->items, now, n * sizeof(*now));
+	trends->n = n;
+}
+
+void trends_get(const struct trends *trends, struct report_site *row)
+{
+	const struct trend key = { .id = row->id };
+	const struct trend *t = trends->n ? bsearch(&key, trends->items, trends->n, sizeof(key), by_id) : NULL;
+
+	row->ntrend = t ? t->n : 0;
+	if (t)
+		memcpy(row->trend, t->values, t->n * sizeof(t->values[0]));
+}
+
+void trends_deinit(struct trends *trends)
+{
+	free(trends->items);
+	*trends = (struct trends){ 0 };
+}
