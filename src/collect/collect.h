@@ -133,7 +133,7 @@ void collector_want_classes(struct collector *c, bool want);
 /* heap_choose_threads in all processes; a view that is so soon follows. Children
  * that have ended stay as they are. */
 void collector_choose_threads(struct collector *c, const char *which);
-void collector_kill(struct collector *c, int sig);		/* signal the (first) process */
+void collector_kill(struct collector *c, int sig);		/* signal the (first) process; SIGKILL: all of a launched program */
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);
 /* Take everything out, check it, and let the target go on; waits until done (or 10 s). */

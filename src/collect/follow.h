@@ -49,6 +49,6 @@ struct err *follow_detach(struct follow *f, char **ret_message);
 void follow_pause(struct follow *f, bool paused);
 void follow_set_rate(struct follow *f, uint64_t rate);	/* 0: auto */
 void follow_choose_threads(struct follow *f, const char *which);	/* copied; NULL: all */
-void follow_signal(struct follow *f, int sig);		/* the first process */
+void follow_signal(struct follow *f, int sig);		/* the first process; SIGKILL: all of a launched program */
 
 #endif
