@@ -128,7 +128,7 @@ void picker_draw(struct picker *p, struct canvas *c)
 		x = canvas_put(c, 0, x + 2, STYLE_PROMPT, p->filter);
 		canvas_char(c, 0, x, STYLE_PROMPT | STYLE_SELECTED, ' ');
 		if (!p->filter[0])
-			canvas_put(c, 0, x + 2, STYLE_DIM, "type to filter");
+			canvas_put(c, 0, x + 1, STYLE_DIM, "type to filter");
 	}
 	if (top > 1) {
 		canvas_fill(c, 1, 0, c->cols, STYLE_HEADING, ' ');
@@ -151,7 +151,8 @@ void picker_draw(struct picker *p, struct canvas *c)
 			canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, row->refusal);
 		else if (row)
 			canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_DIM,
-				       "Enter: stop it for some milliseconds, hook its allocator, sample; undone when you leave");
+				       c->cols < 76 ? "Enter hooks its malloc, till you leave" :
+				       "Enter hooks its malloc, which stops it for milliseconds, till you leave");
 	}
 	if (bottom)
 		canvas_put_cut(c, c->rows - 1, 0, c->cols, STYLE_KEY_TEXT,
