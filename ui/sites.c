@@ -450,6 +450,8 @@ bool rows_selected(struct ui *ui, void *state, struct selection *ret)
 		snprintf(ret->note, sizeof(ret->note), "growing");
 	else if (judge_temporary(&s->s))
 		snprintf(ret->note, sizeof(ret->note), "temporary");
+	else if (s->unknown && s->module && *s->module && *s->module != '[')
+		snprintf(ret->note, sizeof(ret->note), "no symbol (-dbgsym has it)");
 	return true;
 }
 

@@ -55,6 +55,13 @@ END
 without "no share of nothing" "$tmp/marked" 'more, *%'
 like "Flame says what it is missing" "$(cat "$tmp/marked-flame")" "nothing has grown since the mark"
 
+# a function without a name: where names are to be had
+run unnamed 80x24 <<END
+key j j j j j j
+:save-display $tmp/unnamed
+END
+like "a site without a name says why" "$(cat "$tmp/unnamed")" 'no symbol \(-dbgsym has it\)'
+
 # the help explains the header, and breaks its lines between words wherever the terminal ends
 for size in 120x40 80x24 40x10; do
   mkdir -p "$tmp/help" "$tmp/end"
