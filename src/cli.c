@@ -114,7 +114,11 @@ static void usage(void)
 			snprintf(letter, sizeof(letter), "-%c, ", o->o.val);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->o.name, o->arg ? "=" : "",
 			 o->arg ? o->arg : "");
-		printf("  %-28s %s\n", left, o->help);
+		/* an ellipsis has three bytes */
+		int wide = 0;
+		for (const char *p = left; *p; p++)
+			wide += (*p & 0xc0) != 0x80;
+		printf("  %s%*s %s\n", left, wide < 28 ? 28 - wide : 0, "", o->help);
 	}
 	printf("\nExamples: heaptop ./server --port 80    heaptop -p 4242    "
 	       "heaptop -e -o leak.pb.gz ./test\nSee man heaptop.\n");

@@ -42,8 +42,8 @@ static struct err *point_to_doctor(struct err *err, const struct cli *cli)
 {
 	if (err->code != ERR_DENIED && err->code != ERR_UNSUPPORTED && err->code != ERR_BUSY)
 		return err;
-	char *text = cli->mode == CLI_RUN ? xasprintf("%s (heaptop --doctor tells more)", err->text) :
-		xasprintf("%s (heaptop --doctor -p %d tells more)", err->text, (int)cli->pids[0]);
+	char *text = cli->mode == CLI_RUN ? xasprintf("%s; heaptop --doctor tells more", err->text) :
+		xasprintf("%s; heaptop --doctor -p %d tells more", err->text, (int)cli->pids[0]);
 	free(err->text);
 	err->text = text;
 	return err;

@@ -239,9 +239,11 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 	canvas_clip(c, y, x, 1, width);
 	if (row->rest) {
 		char percent[FORMAT_BUF];
-		format_percent(percent, row->rest_value, t->whole, 1);
-		snprintf(text, sizeof(text), "… %u more%s%s%s", row->rest, *percent ? ", " : "", percent,
-			 *percent ? "%" : "");
+		/* blank where there is nothing that it could be a share of */
+		const char *share = format_percent(percent, row->rest_value, t->whole, 1);
+		bool known = share[strspn(share, " ")];
+		snprintf(text, sizeof(text), "… %u more%s%s%s", row->rest, known ? ", " : "", known ? share : "",
+			 known ? "%" : "");
 		canvas_put(c, y, x, STYLE_DIM | extra, text);
 		canvas_clip_all(c);
 		return;

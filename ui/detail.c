@@ -177,6 +177,20 @@ static bool whole_action(struct ui *ui, enum action a)
 	case ACT_QUIT:
 		detail_close(ui);
 		return true;
+	case ACT_SITES:
+	case ACT_TREE:
+	case ACT_FLAME:
+	case ACT_TIME:
+	case ACT_THREADS:
+	case ACT_MODULES:
+	case ACT_OUTPUT:
+	case ACT_NEXT_SCREEN:
+	case ACT_PREVIOUS_SCREEN:
+		/* whoever asks for a screen wants to see it, not what covers it */
+		d->zoomed = false;
+		if (!has_room(ui))
+			detail_close(ui);
+		return false;
 	default:
 		return false;
 	}

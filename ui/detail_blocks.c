@@ -389,7 +389,7 @@ static void draw_line(struct ui *ui, const struct detail_facts *f, uint32_t line
 
 int detail_source(struct ui *ui, const struct detail_facts *f, int y, int x, int cols, unsigned around)
 {
-	char what[300] = "no debug info says where";
+	char what[300] = "no debug info: -g, or its -dbgsym package";
 	const struct source_text *s = f->source;
 
 	if (s && s->error)

@@ -279,7 +279,9 @@ static void flame_draw(struct ui *ui, void *state, struct rect r)
 	const struct flame_layout *l = &f->layout;
 	if (!l->n || !(l->frames[0].value > 0)) {
 		canvas_put_max(c, r.y, r.x + 2, r.cols - 2, STYLE_DIM,
-			       ui->filter || ui->module ? "nothing matches the filter (Del: no filter)" : "nothing of this value yet");
+			       ui->filter || ui->module ? "nothing matches the filter (Del: no filter)" :
+			       ui->value == REPORT_DELTA_BYTES ? "nothing has grown since the mark (D: back to live bytes; 2: what shrank)" :
+			       "nothing of this value yet");
 		return;
 	}
 	for (int row = 0; row < r.rows && (size_t)(f->top + row) < l->nlevels; row++) {

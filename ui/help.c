@@ -14,6 +14,47 @@ static const char *const view_names[UI_VIEWS] = {
 	[UI_TIME] = "Time", [UI_THREADS] = "Threads", [UI_MODULES] = "Modules", [UI_OUTPUT] = "Output",
 };
 
+/* What no key explains. A sign and its meaning, broken between words wherever the terminal ends; "": the next group. */
+static void add_legend(struct pager *p)
+{
+	static const struct { const char *sign, *text; } legend[] = {
+		{ "", "Header" },
+		{ "▶ ■", "it runs; it has ended, or this is a snapshot" },
+		{ "5th", "five threads" },
+		{ "1:64K", "one block is recorded for 64K allocated, on average, and stands for them all; exact: every block is" },
+		{ "ovh", "what the watching costs, in percent of the program's CPU time" },
+		{ "drop", "events that got lost on the way; ! tells more" },
+		{ "RSS", "all its memory; Res: what of Live is in it; U says what the rest is" },
+		{ "", "Marks" },
+		{ ">", "the cursor" },
+		{ "▲", "in front of a site: its live bytes keep growing; in the last row: the site further down that grows most" },
+		{ "+", "in front of a site: it had allocated nothing before the mark" },
+		{ "~", "more than 90% of its blocks were freed within 10 ms" },
+		{ "≈", "an estimate from samples; ±6% is one standard error of it" },
+		{ "dim", "rows rest on fewer than 10 samples: don't rely on them" },
+		{ "›3›", "three calls between that only lead on; ↻4: the same function four deep" },
+		{ "█▌▏", "in the source: a line with half, a tenth, a hundredth of the heaviest line's" },
+		{ "┊", "calls too narrow for a column each; select it to see how many" },
+		{ "", "Columns" },
+		{ "B/s", "what a site allocates a second, freed or not" },
+		{ "PEAK", "what it held when the whole program held most: less than LIVE if it has grown since" },
+		{ "RES", "what of LIVE is in memory: touched, and not swapped out" },
+		{ "TEMP%", "the share of its blocks that were freed within 10 ms" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(legend); i++) {
+		if (!*legend[i].sign) {
+			pager_add(p, STYLE_TEXT, "%s", "");
+			pager_add(p, STYLE_HEADING_SORT, "%s", legend[i].text);
+			continue;
+		}
+		/* signs have more bytes than columns */
+		int pad = 5 - canvas_width(p->canvas, legend[i].sign);
+		CLEANUP_FREE char *line = xasprintf("  %s%*s %s", legend[i].sign, pad > 0 ? pad : 0, "", legend[i].text);
+		pager_add_indented(p, STYLE_TEXT, 8, line);
+	}
+}
+
 void help_open(struct ui *ui)
 {
 	struct pager *p = pager_create("Help", ui->canvas);
@@ -47,25 +88,7 @@ void help_open(struct ui *ui)
 		if (*where && def->screens != action_def(ACT_FIND)->screens)
 			pager_add(p, STYLE_DIM, "  %*s in %s", wide ? 31 : 0, "", where);
 	}
-	static const char *const legend[] = {
-		"", "Marks",
-		"  >   the cursor",
-		"  ▲   in front of a site: its live bytes keep growing; in the last row: the site",
-		"      further down that grows most",
-		"  +   in front of a site: it had allocated nothing before the mark",
-		"  ~   more than 90% of its blocks were freed within 10 ms",
-		"  ≈   an estimate from samples; ±6% is one standard error of it",
-		"  dim rows rest on fewer than 10 samples: don't rely on them",
-		"  ›3› three calls between that only lead on; ↻4 the same function four deep",
-		"  █▌▏ in the source: a line with half, a tenth, a hundredth of the heaviest line's",
-		"  ┊   calls too narrow for a column each; select it to see how many",
-		"",
-		"  B/s is what a site allocates a second, freed or not. TEMP% is the share of its",
-		"  blocks that were freed within 10 ms. PEAK is what it held at the program's peak.",
-		"  RES is what of LIVE is in memory: touched, and not swapped out.",
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(legend); i++)
-		pager_add(p, i == 1 ? STYLE_HEADING_SORT : STYLE_TEXT, "%s", legend[i]);
+	add_legend(p);
 	ui_set_modal(ui, &p->modal);
 }
 

@@ -271,6 +271,12 @@ static void (*name_drawer(const struct sites *st))(struct ui *, int, int, int, c
 	return st->group == REPORT_BY_MODULE ? module_draw_name : draw_name;
 }
 
+/* Whichever list threads are in, a column of figures that they don't have would be one of wrong zeroes. */
+static enum columns_set columns_of(const struct sites *st)
+{
+	return st->group == REPORT_BY_THREAD ? COLUMNS_THREADS : st->kind->columns;
+}
+
 void rows_draw(struct ui *ui, void *state, struct rect r)
 {
 	struct sites *st = state;
@@ -280,7 +286,7 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 
 	st->rect = r;
 	st->columns.hidden = ui->hidden_columns;
-	columns_layout(&st->columns, r.cols, st->value, st->kind->columns, ui_sampled(ui), ui->base != UI_BASE_NONE,
+	columns_layout(&st->columns, r.cols, st->value, columns_of(st), ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&st->list, st->n, rows);
 	if (heading)
@@ -445,6 +451,8 @@ bool rows_selected(struct ui *ui, void *state, struct selection *ret)
 		snprintf(ret->note, sizeof(ret->note), "growing");
 	else if (judge_temporary(&s->s))
 		snprintf(ret->note, sizeof(ret->note), "temporary");
+	else if (s->unknown && s->module && *s->module && *s->module != '[')
+		snprintf(ret->note, sizeof(ret->note), "no symbol (-dbgsym has it)");
 	return true;
 }
 
@@ -499,16 +507,21 @@ static const char *sites_heading(const struct ui *ui)
 	static const char *const headings[REPORT_GROUPS] = {
 		[REPORT_BY_SITE] = "SITE", [REPORT_BY_FUNCTION] = "FUNCTION THAT ALLOCATES",
 		[REPORT_BY_STACK] = "STACK, SITE FIRST", [REPORT_BY_MODULE] = "MODULE OF THE SITE",
-		[REPORT_BY_THREAD] = "THREAD",
 	};
 
-	return headings[ui->group];
+	return ui->group == REPORT_BY_THREAD ? thread_heading(ui) : headings[ui->group];
+}
+
+static enum report_value sites_value(const struct ui *ui)
+{
+	return ui->group == REPORT_BY_THREAD ? thread_value(ui) : ui->value;
 }
 
 static void *sites_create(struct ui *ui)
 {
 	static const struct rows_kind kind = {
-		.columns = COLUMNS_SITES, .one = "site", .group = sites_group, .heading = sites_heading,
+		.columns = COLUMNS_SITES, .one = "site", .group = sites_group, .value = sites_value,
+		.heading = sites_heading,
 	};
 
 	(void)ui;

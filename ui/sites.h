@@ -31,6 +31,9 @@ void rows_reveal(struct ui *ui, void *state, const struct selection *sel);
 
 /* A row's name and what belongs to it, into these columns; more of it for status line and details. Of rows by
  * thread (threads.c) and by module (modules.c), whichever list they are in. */
+/* What threads have no figures of is shown as live bytes. */
+enum report_value thread_value(const struct ui *ui);
+const char *thread_heading(const struct ui *ui);
 void thread_draw_name(struct ui *ui, int y, int x, int width, const struct report_site *row, style_t extra);
 void thread_selected(const struct ui *ui, const struct report_site *row, struct selection *ret);
 void module_draw_name(struct ui *ui, int y, int x, int width, const struct report_site *row, style_t extra);

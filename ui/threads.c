@@ -15,13 +15,23 @@ static enum report_group threads_group(const struct ui *ui)
 	return REPORT_BY_THREAD;
 }
 
-/* Threads have no peaks and no temporary blocks of their own. */
-static enum report_value threads_value(const struct ui *ui)
+/* Threads have no peaks and no temporary blocks of their own, and nobody looks which pages are theirs. */
+enum report_value thread_value(const struct ui *ui)
 {
-	return ui->value == REPORT_PEAK_BYTES || ui->value == REPORT_TEMP_BLOCKS ? REPORT_LIVE_BYTES : ui->value;
+	switch (ui->value) {
+	case REPORT_PEAK_BYTES:
+	case REPORT_TEMP_BLOCKS:
+	case REPORT_RES_BYTES:
+	case REPORT_UNTOUCHED_BYTES:
+	case REPORT_SWAP_BYTES:
+	case REPORT_FAULT_BYTES:
+		return REPORT_LIVE_BYTES;
+	default:
+		return ui->value;
+	}
 }
 
-static const char *threads_heading(const struct ui *ui)
+const char *thread_heading(const struct ui *ui)
 {
 	return ui->filter || ui->module ? "THREAD (filters of stacks don't count here)" : "THREAD";
 }
@@ -71,8 +81,8 @@ static void threads_open(struct ui *ui, const struct report_site *row)
 static void *threads_create(struct ui *ui)
 {
 	static const struct rows_kind kind = {
-		.columns = COLUMNS_THREADS, .one = "thread", .group = threads_group, .value = threads_value,
-		.heading = threads_heading, .open = threads_open,
+		.columns = COLUMNS_THREADS, .one = "thread", .group = threads_group, .value = thread_value,
+		.heading = thread_heading, .open = threads_open,
 	};
 
 	(void)ui;

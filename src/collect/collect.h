@@ -139,7 +139,7 @@ void collector_choose_threads(struct collector *c, const char *which);
  * they have told stays. What is resident is looked at, or no more. */
 void collector_want_faults(struct collector *c, bool want);
 void collector_want_res(struct collector *c, bool want);
-void collector_kill(struct collector *c, int sig);		/* signal the (first) process */
+void collector_kill(struct collector *c, int sig);		/* signal the (first) process; SIGKILL: all of a launched program */
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);
 /* Take everything out, check it, and let the target go on; waits until done (or 10 s). */

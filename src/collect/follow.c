@@ -2,6 +2,7 @@
 #include "collect/follow.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -402,6 +403,10 @@ void follow_want_res(struct follow *f, bool want)
 
 void follow_signal(struct follow *f, int sig)
 {
-	if (f->ps.n && f->ps.list[0]->session)
-		session_signal(f->ps.list[0]->session, sig);
+	/* a shell that is killed doesn't take along what it has started, which would go on unseen */
+	bool all = sig == SIGKILL && launched(f);
+
+	for (size_t i = 0; i < (all ? f->ps.n : f->ps.n ? 1 : 0); i++)
+		if (f->ps.list[i]->session)
+			session_signal(f->ps.list[i]->session, sig);
 }

@@ -58,9 +58,9 @@ static void tell_modules(struct session *s)
 
 	s->known_modules = n;
 	if (n > old + 1)
-		log_line("the program's modules have changed: %s and %zu more are new", first->name, n - old - 1);
+		log_line("new modules: %s and %zu more", first->name, n - old - 1);
 	else
-		log_line("the program's modules have changed%s%s", first ? ": new is " : "", first ? first->name : "");
+		log_line("%s%s", first ? "new module: " : "modules are gone, or lie elsewhere", first ? first->name : "");
 }
 
 /*

@@ -46,8 +46,17 @@ static void grow_old(struct points *p, const struct view_point *point)
 
 void points_add(struct points *p, const struct view_point *point)
 {
-	if (p->nrecent && point->time < p->recent[p->nrecent - 1].time + STEP)
+	struct view_point *last = p->nrecent ? &p->recent[p->nrecent - 1] : NULL;
+
+	p->has_end = last && point->time > last->time && point->time < last->time + STEP;
+	if (p->has_end) {
+		p->end = *point;
 		return;
+	}
+	if (last && point->time <= last->time) {
+		*last = *point;		/* the same moment again */
+		return;
+	}
 	if (p->nrecent == POINTS_RECENT) {
 		grow_old(p, &p->recent[0]);
 		p->nrecent--;
@@ -58,8 +67,10 @@ void points_add(struct points *p, const struct view_point *point)
 
 void points_publish(const struct points *p, struct view *view)
 {
-	view->npoints = p->nold + p->nrecent;
+	view->npoints = p->nold + p->nrecent + p->has_end;
 	view->points = xcalloc(view->npoints, sizeof(*view->points));
 	memcpy(view->points, p->old, p->nold * sizeof(p->old[0]));
 	memcpy(view->points + p->nold, p->recent, p->nrecent * sizeof(p->recent[0]));
+	if (p->has_end)
+		view->points[view->npoints - 1] = p->end;
 }

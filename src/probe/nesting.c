@@ -151,18 +151,23 @@ static bool may_wrap(const struct agent *a, const struct site *s, size_t mallocs
 
 void agent_settle_nesting(struct agent *a)
 {
-	size_t mallocs = 0;
+	size_t mallocs = 0, nbeneath = 0;
+	const struct site *first = NULL;
 
 	while (find_beneath(a))
 		;
 	for (size_t i = 0; i < a->nsites; i++) {
 		const struct site *s = &a->sites[i];
 
+		if (s->beneath && !nbeneath++)
+			first = s;
 		mallocs += s->call.kind == WIRE_HOOK_MALLOC && s->hookable && !s->beneath && !s->entry->is_operator;
-		if (s->beneath)
-			log_line("%s at %#lx counts where it calls %s", a->probe.hooks[s->hook].name,
-				 (unsigned long)s->addr, a->probe.hooks[a->sites[s->beneath - 1].hook].name);
 	}
+	/* a C++ library has dozens of operators: a line each would push all else out of the log */
+	if (first)
+		log_line("%zu entry points count where they call another: %s%s where it calls %s", nbeneath,
+			 nbeneath > 1 ? "as " : "", a->probe.hooks[first->hook].name,
+			 a->probe.hooks[a->sites[first->beneath - 1].hook].name);
 	for (size_t i = 0; i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
 

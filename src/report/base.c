@@ -88,7 +88,7 @@ void base_sites(struct report *r)
 		const struct report_site *was =
 			find_row(&r->base, rows, funcs_what(now->function, now->module));
 		now->delta = (int64_t)(now->s.live_bytes - (was ? was->s.live_bytes : 0));
-		now->fresh = !was || !was->s.alloc_q10;
+		now->fresh = now->s.alloc_q10 && (!was || !was->s.alloc_q10);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (r->base.seen[i] || !rows[i].s.live_bytes)

@@ -254,7 +254,7 @@ static void compare(struct report *r, enum report_group group, struct group_rows
 		bool there = k < was.n && then[k].what == now[i].what;
 		const struct report_site *before = there ? &was.rows[then[k++].i] : NULL;
 		row->delta = (int64_t)(row->s.live_bytes - (before ? before->s.live_bytes : 0));
-		row->fresh = !before || !before->s.alloc_q10;
+		row->fresh = row->s.alloc_q10 && (!before || !before->s.alloc_q10);
 	}
 	for (; k < was.n; k++)
 		add_gone(rows, &was, then[k].i);

@@ -43,6 +43,9 @@ struct site {
 	bool inlined;		/* in all of them */
 	const char *file;	/* NULL: unknown, or they differ */
 	uint32_t line;		/* 0: likewise */
+	/* live bytes of what passes, a value a second since the filter was set: func.trend is of all its traces */
+	uint64_t trend[REPORT_TREND];	/* a ring */
+	uint32_t ntrend;	/* so many ever */
 };
 
 struct filter {

@@ -176,6 +176,11 @@ double trend_span(const struct report *r, uint32_t n)
 	return n ? trend_time(r, 1) - trend_time(r, n) : 0;
 }
 
+static bool filtered(const struct report *r)
+{
+	return r->filter.pattern || r->filter.module;
+}
+
 void sites_trend(struct report *r)
 {
 	const struct view *view = r->view;
@@ -184,8 +189,10 @@ void sites_trend(struct report *r)
 		return;
 	r->trend_times[r->ntrends++ % REPORT_TREND] = view->time;
 	for (size_t i = 0; i < r->nsite_list; i++) {
-		const struct site *site = &r->site_list[i];
+		struct site *site = &r->site_list[i];
 		struct func *func = &r->funcs.items[site->func];
+		if (filtered(r) && (site->ntrend || site->npass))
+			site->trend[site->ntrend++ % REPORT_TREND] = sums_get(&site->sum).live_bytes;
 		/* ntrend is one more than the number of values, so that "is a site" has a mark */
 		if (!func->ntrend && !site->first)
 			continue;
@@ -198,13 +205,17 @@ void sites_trend(struct report *r)
 	threads_trend(r);
 }
 
-static void copy_trend(const struct func *func, struct report_site *site)
+/* Of what the row's other figures are of. */
+static void copy_trend(const struct report *r, const struct site *site, struct report_site *row)
 {
-	uint32_t n = func->ntrend ? func->ntrend - 1 : 0;
+	const struct func *func = &r->funcs.items[site->func];
+	bool part = filtered(r);
+	const uint64_t *trend = part ? site->trend : func->trend;
+	uint32_t n = part ? site->ntrend : func->ntrend ? func->ntrend - 1 : 0;
 
-	site->ntrend = n < REPORT_TREND ? n : REPORT_TREND;
-	for (uint32_t k = 0; k < site->ntrend; k++)
-		site->trend[k] = func->trend[(n - site->ntrend + k) % REPORT_TREND];
+	row->ntrend = n < REPORT_TREND ? n : REPORT_TREND;
+	for (uint32_t k = 0; k < row->ntrend; k++)
+		row->trend[k] = trend[(n - row->ntrend + k) % REPORT_TREND];
 }
 
 void sites_rows(struct report *r)
@@ -232,7 +243,7 @@ void sites_rows(struct report *r)
 			.s = sums_get(&site->sum),
 		};
 		row->se = sqrt(row->s.live_var);
-		copy_trend(func, row);
+		copy_trend(r, site, row);
 		row->trend_seconds = trend_span(r, row->ntrend);
 	}
 	base_sites(r);

@@ -197,6 +197,7 @@ static void test_module_filter(void **state)
 static void test_base(void **state)
 {
 	struct fixture f;
+	size_t idle = 0;
 
 	(void)state;
 	open_fixture(&f, 1);
@@ -209,10 +210,14 @@ static void test_base(void **state)
 		const struct report_site *rows = report_rows(f.r, g, REPORT_DELTA_BYTES, false, &n);
 		for (size_t i = 0; i < n; i++) {
 			assert_false(rows[i].gone);
+			/* a module that only lies on the way hasn't begun to allocate */
+			idle += !rows[i].s.alloc_q10;
+			assert_false(rows[i].fresh && !rows[i].s.alloc_q10);
 			sum += rows[i].delta;
 		}
 		assert_int_equal(sum, grew);
 	}
+	assert_true(idle > 0);
 	/* the other way around: what has grown has shrunk, and nothing is lost of it */
 	report_set_view(f.r, f.early);
 	assert_null(report_set_base(f.r, f.view, fakeheap_names(f.heap)));

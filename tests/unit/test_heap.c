@@ -450,6 +450,26 @@ static void test_rates(void **state)
 	heap_destroy(heap);
 }
 
+/* The graph ends with what the view says, however soon it is published; what came between doesn't stay. */
+static void test_points_end(void **state)
+{
+	static const double times[] = { 1, 1, 1.2, 1.5, 2.1, 2.2, 2.2 };
+	static const size_t n[] = { 1, 1, 2, 2, 2, 3, 3 };
+	struct heap *heap = heap_create(NULL);
+	struct view_info info = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		info.rss = (i + 1) << 20;
+		struct view *view = heap_publish(heap, &info, (uint64_t)(times[i] * 1e9));
+		assert_int_equal(view->npoints, n[i]);
+		assert_int_equal(view->points[view->npoints - 1].rss, info.rss);
+		assert_true(view->points[view->npoints - 1].time == (float)view->time);
+		view_unref(view);
+	}
+	heap_destroy(heap);
+}
+
 static void test_points_bounded(void **state)
 {
 	(void)state;
@@ -498,6 +518,7 @@ int main(void)
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_unfree_merged),
 		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_points_end),
 		cmocka_unit_test(test_points_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -470,6 +470,39 @@ static void test_trend(void **state)
 	heap_destroy(heap);
 }
 
+/* A filter that lets a part of a site through: its trend is that part's, from then on. */
+static void test_trend_filtered(void **state)
+{
+	(void)state;
+	struct names names;
+	fill_names(&names);
+	struct heap *heap = heap_create(NULL);
+	struct report *r = report_create(&names, false);
+	struct view_info info = { 0 };
+
+	for (uint64_t tick = 1; tick <= 20; tick++) {
+		ALLOC(heap, 10, 0, LOAD, MAIN);
+		ALLOC(heap, 1000, 0, LOAD, PARSE, MAIN);
+		if (tick == 17)
+			assert_null(report_set_filter(r, "!parse"));
+		struct view *view = heap_publish(heap, &info, tick * 1000000000ull);
+		report_set_view(r, view);
+		view_unref(view);
+	}
+	const struct report_site *site = site_of(r, "load()");
+	assert_int_equal(site->s.live_bytes, 200);
+	assert_int_equal(site->ntrend, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(site->trend[i], 170 + 10 * i);
+	assert_true(site->trend_seconds == 3);
+	assert_null(report_set_filter(r, NULL));
+	site = site_of(r, "load()");
+	assert_int_equal(site->ntrend, REPORT_TREND);
+	assert_int_equal(site->trend[REPORT_TREND - 1], 20 * 1010);
+	report_destroy(r);
+	heap_destroy(heap);
+}
+
 static void test_values(void **state)
 {
 	(void)state;
@@ -606,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_late_names),
 		cmocka_unit_test(test_trend),
+		cmocka_unit_test(test_trend_filtered),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_short_names),
 		cmocka_unit_test(test_short_huge),
