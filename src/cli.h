@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dump.h"
+#include "dump_times.h"
 #include "probe/named.h"
 #include "report/groups.h"
 #include "report/report.h"

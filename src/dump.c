@@ -9,13 +9,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "collect/collect.h"
 #include "heap/view.h"
 #include "saver.h"
-
-#define EVERY_MIN 0.1		/* seconds */
-#define EVERY_MAX 1e7
 
 struct dumper {
 	struct dump_times times;
@@ -25,45 +21,6 @@ struct dumper {
 	int timer;		/* -1: none */
 	struct view *peak;	/* the view with most live bytes so far; its reference keeps what differs from the next alone */
 };
-
-static struct err *parse_word(const char *word, struct dump_times *times)
-{
-	if (!strcmp(word, "exit"))
-		times->exit = true;
-	else if (!strcmp(word, "peak"))
-		times->peak = true;
-	else if (!strcmp(word, "signal"))
-		times->on_signal = true;
-	else if (strncmp(word, "every=", 6))
-		return err_new(ERR_BAD_INPUT, "'%s' is none of peak, exit, every=TIME, signal", word);
-	else if (!text_parse_time(word + 6, &times->every) || times->every < EVERY_MIN || times->every > EVERY_MAX)
-		return err_new(ERR_BAD_INPUT, "'%s' is no time such as 10s or 5m", word + 6);
-	return NULL;
-}
-
-struct err *dump_parse(const char *list, struct dump_times *ret)
-{
-	CLEANUP_FREE char *copy = xstrdup(list);
-	struct dump_times times = { 0 };
-	char *save = NULL;
-	bool any = false;
-
-	for (char *word = strtok_r(copy, ", ", &save); word; word = strtok_r(NULL, ", ", &save)) {
-		struct err *err = parse_word(word, &times);
-		if (err)
-			return err;
-		any = true;
-	}
-	if (!any)
-		return err_new(ERR_BAD_INPUT, "give some of peak, exit, every=TIME, signal");
-	*ret = times;
-	return NULL;
-}
-
-bool dump_goes_on(const struct dump_times *times)
-{
-	return times->peak || times->on_signal || times->every > 0;
-}
 
 struct dumper *dumper_create(const struct dump_times *times, const char *path, struct collector *c, struct saver *saver)
 {

@@ -7,19 +7,11 @@
 
 #include <stdbool.h>
 
+#include "dump_times.h"
+
 struct collector;
 struct err;
 struct saver;
-
-struct dump_times {
-	bool exit, peak, on_signal;
-	double every;		/* seconds, 0: not */
-};
-
-/* "peak", "exit", "every=10s", "signal", with commas between; ERR_BAD_INPUT says what is wrong. */
-struct err *dump_parse(const char *list, struct dump_times *ret);
-/* Is anything but the end waited for? Then -p -o alone doesn't mean one snapshot now. */
-bool dump_goes_on(const struct dump_times *times);
 
 struct dumper;
 
