@@ -126,8 +126,9 @@ save "settings are saved" "saved $rc"
 is "beside what was there" "$(cat "$rc")" "$(printf '# my theme\ntheme = mono\n\nbind x = tree # not a comment\nunknown = 1\ndelay = 1\ncolumns = self,error,percent,delta,rate,blocks,average,peak,allocs,temp,trend\ngraph = braille\nmouse = no')"
 is "with its rights" "$(stat -c %a "$rc")" 640
 cp "$rc" kept
-(export SUDO_UID=$(($(id -u) + 1)); save "not under sudo" "not saved under sudo"; exit "$tap_failed")
-tap_count=$((tap_count + 1)) tap_failed=$((tap_failed + $?))
+export SUDO_UID=$(($(id -u) + 1))
+save "not under sudo" "not saved under sudo"
+unset SUDO_UID
 ok "the file is as it was" cmp -s "$rc" kept
 mv "$rc" "$rc.real" && ln -s "$rc.real" "$rc"
 save "a link isn't replaced" "a symbolic link"
