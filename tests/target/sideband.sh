@@ -32,7 +32,7 @@ diag "$((after - before)) readings in $took s, $before before"
 isnt "the maps are read" "$after" 0
 ok "but not often while nothing is told" test $((after - before)) -le $((2 * took + 4))
 touch "$tmp/watched"
-ok "what is loaded is seen" until_true 60 has 'modules have changed: .*plug_pool\.so'
+ok "what is loaded is seen" until_true 60 has 'new modules: .*plug_pool\.so'
 touch "$tmp/loaded"
 all_freed() { [ "$(figure pool_make free_blocks)" = 400 ]; }
 ok "its frees are counted" until_true 60 all_freed

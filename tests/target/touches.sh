@@ -82,7 +82,7 @@ fi
 
 # ---- switched on from the screen, and off ----
 rm -f "$tmp/go"
-start "$tmp/victim" "$VICTIMS/victim_touch" $rounds wait "$tmp/go"
+start "$tmp/victim" "$VICTIMS/victim_touch" $rounds wait "$tmp/go" "$tmp/end"
 pid=$started
 cat >"$tmp/script" <<END
 size 120x40
@@ -120,6 +120,7 @@ key Esc
 :sort faults
 await site_brief
 expect value: bytes first touched
+:save-display $tmp/end
 END
 (
   until_true 20 test -s "$tmp/on"

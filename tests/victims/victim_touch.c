@@ -2,15 +2,16 @@
  * Memory asked for by one function and touched first by another, on a thread of its own; blocks that have gone a
  * moment after they were touched; and one that grows. All by writing a byte a page.
  *
- *	victim_touch ROUNDS [wait FILE]
+ *	victim_touch ROUNDS [wait FILE [END]]
  *
  * site_pool asks for 16 MiB, which the thread "toucher" touches by touch_pool. ROUNDS times site_brief asks for 1 MiB,
  * touch_brief, on the first thread, touches it, and it is freed, which gives its pages back. site_table grows to 8 MiB by
- * realloc and is touched as it grows by fill_table. wait: before all that until the file is there.
+ * realloc and is touched as it grows by fill_table.  wait: before all that until FILE is there, and at the end for END.
  * Prints "name bytes" lines: what each of the three touched.
  */
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,8 @@ static void *toucher(void *unused)
 int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 50;
-	const char *file = argc > 3 && !strcmp(argv[2], "wait") ? argv[3] : NULL;
+	bool waits = argc > 3 && !strcmp(argv[2], "wait");
+	const char *file = waits ? argv[3] : NULL, *end = waits && argc > 4 ? argv[4] : NULL;
 	pthread_t thread;
 	char *table = NULL;
 
@@ -92,5 +94,8 @@ int main(int argc, char **argv)
 		fill_table(table, bytes, bytes + TABLE / 8);
 	}
 	printf("pool %u\nbrief %llu\ntable %u\n", POOL, (unsigned long long)rounds * BRIEF, TABLE);
+	fflush(stdout);
+	while (end && access(end, F_OK))
+		usleep(20000);
 	return table[0] + pool[0] == 0;
 }
