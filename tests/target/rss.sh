@@ -5,7 +5,7 @@
 need_ptrace
 mib=1024 touched=100
 quick && mib=256 touched=50
-victim="$VICTIMS/victim_rss $mib $touched"
+victim=("$VICTIMS/victim_rss" "$mib" "$touched")
 
 # near GOT WANTED PERCENT
 near() {
@@ -23,7 +23,7 @@ ask() {
   local words=$1
   shift
   # shellcheck disable=SC2086 # words
-  run 60 "$HEAPTOP" -b -x -d 0.5 "$@" -- sh -c 'exec "$@" >"$0"' "$tmp/victim" $victim $words
+  run 60 "$HEAPTOP" -b -x -d 0.5 "$@" -- sh -c 'exec "$@" >"$0"' "$tmp/victim" "${victim[@]}" $words
   cp "$tmp/out" "$tmp/frames"
 }
 
@@ -43,7 +43,7 @@ for pages in nothp thp; do
 done
 
 mib=256 touched=50
-victim="$VICTIMS/victim_rss $mib $touched"
+victim=("$VICTIMS/victim_rss" "$mib" "$touched")
 
 # sampled: blocks of 100 bytes stand for many, so the estimate strays by some percent
 ask nothp -r 16K
@@ -80,7 +80,7 @@ fi
 
 # ---- attached, and live ----
 # shellcheck disable=SC2086 # words
-start "$tmp/victim" $victim wait "$tmp/go"
+start "$tmp/victim" "${victim[@]}" wait "$tmp/go"
 pid=$started
 wait_for "$tmp/victim" ^small
 run 30 "$HEAPTOP" -b -n 3 -d 0.5 -p "$pid"
@@ -94,7 +94,7 @@ finish "$pid"
 # a running program is looked at again and again: what its frames say becomes right without its end
 rm "$tmp/go"
 # shellcheck disable=SC2086,SC2016 # words; for the inner shell
-start "$tmp/out" "$HEAPTOP" -e -b -x -d 0.3 -- sh -c 'exec "$@" >"$0"' "$tmp/victim" $victim wait "$tmp/go"
+start "$tmp/out" "$HEAPTOP" -e -b -x -d 0.3 -- sh -c 'exec "$@" >"$0"' "$tmp/victim" "${victim[@]}" wait "$tmp/go"
 pid=$started
 seen() {
   cp "$tmp/out" "$tmp/frames"
