@@ -28,7 +28,7 @@ open_gate() { sh -c "$(gate_opener "$1")"; }
 # in when they may. In the pattern the first letter is a set, or the filter's own text would do.
 shows() {
   filter=--filter=[${1:0:1}]${1:1}
-  show=(--expect '>' --send x --expect "$1" --send '\e')
+  show=(--expect '>' --send x --expect STACK --send x --expect "$1" --send '\e')
 }
 
 # launched NAME CODE SHOWN COMMAND...: behind the screen; its output, to a file, is that of the run alone.
