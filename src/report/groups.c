@@ -117,8 +117,9 @@ static void stack_rows(struct report *r, struct group_rows *rows, bool against)
 		if (!t || !report_passes(r, t->node))
 			continue;
 		const struct trace_site *at = &r->trace_sites[i];
-		const struct func *func = &r->funcs.items[at->func];
 		struct report_site *row = group_row(rows, against ? stack_what(r, t->node) : 0);
+		/* only now: the above may have found functions, and moved the table */
+		const struct func *func = &r->funcs.items[at->func];
 		const struct frame *frame = report_node_frame(r, at->node);
 		/* a trace's node is the same as long as the trace lives */
 		row->id = funcs_mix(t->node, 0x737461636b);

@@ -26,7 +26,8 @@ void trends_put(struct trends *trends, struct trend *now, size_t n)
 {
 	size_t k = 0;
 
-	qsort(now, n, sizeof(*now), by_id);
+	if (n)
+		qsort(now, n, sizeof(*now), by_id);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t value = now[i].now;
 		while (k < trends->n && trends->items[k].id < now[i].id)

@@ -182,7 +182,7 @@ static void begin_threads(struct fakeheap *f)
 	/* short ones, whose blocks stay */
 	const uint64_t addrs[] = { frame_addr(APP, functions[WORKER].vaddr), frame_addr(LIBC, functions[CLONE].vaddr) };
 	for (int i = 0; i < 100 && f->second < 6; i++) {
-		heap_thread(f->heap, 4, (uint32_t)(5000 + f->ended_threads++), "job,[*]", now);
+		heap_thread(f->heap, 4, (uint32_t)(5000 + f->ended_threads++), "job,[*]\0\0\0\0\0\0\0\0\0", now);
 		heap_alloc_whole(f->heap, f->addr += 0x10000, 100, 1, now, 4, addrs, 2, 0);
 	}
 	const uint32_t there[] = { 4242, 4243, 4244 };

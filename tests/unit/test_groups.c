@@ -240,8 +240,8 @@ static void test_threads(void **state)
 	size_t n;
 
 	(void)state;
-	heap_thread(heap, 0, 400, "main", 0);
-	heap_thread(heap, 1, 401, "io", 0);
+	heap_thread(heap, 0, 400, "main\0\0\0\0\0\0\0\0\0\0\0\0", 0);
+	heap_thread(heap, 1, 401, "io\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 0);
 	heap_alloc_whole(heap, 0x1000, 64, 1, 0, 0, stack, 1, 0);
 	heap_alloc_whole(heap, 0x2000, 192, 1, 0, 1, stack, 1, 0);
 	struct view *early = heap_publish(heap, &info, 0);

@@ -295,8 +295,8 @@ static void test_chosen(void **state)
 	model_init(&m);
 	for (size_t i = 0; i < PAGES; i++)
 		m.map.flags[i] = PAGE_RESIDENT;
-	heap_thread(m.heap, 0, 100, "main", 1);
-	heap_thread(m.heap, 1, 101, "worker", 1);
+	heap_thread(m.heap, 0, 100, "main\0\0\0\0\0\0\0\0\0\0\0\0", 1);
+	heap_thread(m.heap, 1, 101, "worker\0\0\0\0\0\0\0\0\0\0", 1);
 	alloc(m.heap, BASE, 10000, 1, 0, 0);
 	alloc(m.heap, BASE + 20000, 3000, 1, 0, 1);
 	alloc(m.heap, BASE + 30000, 500, 1, 1, 1);

@@ -271,8 +271,8 @@ static void test_threads(void **state)
 
 	assert_false(heap_has_choice(heap));
 	assert_false(heap_chooses(heap, 1, "worker"));
-	heap_thread(heap, 0, 1, "other", 0);
-	heap_thread(heap, 1, 2, "worker-2", 0);
+	heap_thread(heap, 0, 1, "other\0\0\0\0\0\0\0\0\0\0\0", 0);
+	heap_thread(heap, 1, 2, "worker-2\0\0\0\0\0\0\0\0", 0);
 	alloc(heap, BASE, 4096, 1, 1);		/* by thread 1 */
 	heap_hit(heap, BASE, 5);
 	one(heap, 1, 11);			/* before there was a choice */
