@@ -5,7 +5,8 @@
 FOLDER is the victim's; FRAMES the file heaptop -b writes to while this runs. At each checkpoint the
 victim stands still until told to go on; so once no more events come in, a frame must agree with the
 truth. Prints "ok NAME" or "no NAME" and "# ..." lines. Exit code 1: something is wrong; 2: samples were
-dropped, as may happen on a busy machine, and nothing is proven.
+dropped, or heaptop didn't get to run while the program was quiet and the agent raised the rate by itself, as may
+happen on a busy machine, and nothing is proven.
 
 Estimates may be 4 standard errors off, which heaptop's own frames tell. By chance that happens to one
 of 16,000 comparisons. A run makes 6 of them: one in 2,600 fails without a reason. Everything else must be
@@ -22,6 +23,7 @@ import time
 
 TIMEOUT = 60
 ERRORS = 4
+FRAMES_APART = 0.2  # seconds, the -d that heaptop is run with
 
 
 class Gone(Exception):
@@ -88,7 +90,7 @@ class Frames:
 
 class Run:
     def __init__(self, folder, frames):
-        self.folder, self.frames, self.right = folder, Frames(frames), True
+        self.folder, self.frames, self.right, self.starved = folder, Frames(frames), True, False
         self.alloc_before = (0, 0, 0)      # estimate, truth, variance at the last checkpoint
 
     def verdict(self, good, name, *why):
@@ -180,11 +182,15 @@ class Run:
         self.go(number)
 
     def quiet(self, number, site, exact_sites=()):
-        when = f"quiet {number}"
+        when, start = f"quiet {number}", max(len(self.frames.read()) - 1, 0)
         truth = self.truth(number)
         frame = self.frames.settled()
+        frames = [f[0] for f in self.frames.frames[start:]]
+        if any(int(f["rate"]) > 1 for f in frames):
+            times = [float(f["time_s"]) for f in frames]
+            self.starved |= any(new - old > 2 * FRAMES_APART for old, new in zip(times, times[1:]))
         self.verdict(int(frame[0]["rate"]) <= 1 and frame[0]["mode"] == "exact", f"{when}: every call is recorded",
-                     frame[0]["rate"])
+                     *("{time_s} s: {events} events at {rate}, overhead {overhead_pct}%;".format(**f) for f in frames))
         for name in (site, *exact_sites):
             self.exact(when, frame, truth, name)
         got, want = float(frame[0]["alloc_bytes"]), truth["total"]["alloc_bytes"]
@@ -230,7 +236,7 @@ def main():
         run.all()
     except Gone as gone:
         run.verdict(False, str(gone))
-    if run.dropped():
+    if run.dropped() or run.starved:
         return 2
     return 0 if run.right else 1
 

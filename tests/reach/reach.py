@@ -476,7 +476,8 @@ def main():
         bad = words.count("FAILED")
         failed += bad
         if tap:
-            result(not bad, f"{kind.name}: {', '.join(words)}")
+            whys = "; ".join(why for word, why, _ in results if word == "FAILED")
+            result(not bad, f"{kind.name}: {', '.join(words)}" + (f": {whys}".replace("#", "") if bad else ""))
         else:
             show(kind.name, words)
         told = set()

@@ -21,7 +21,7 @@ attached() {
 }
 wait_for_file() { until_true 20 test -e "$1"; }
 
-# Where samples were dropped on a busy machine, nothing is proven: once more, four times at most.
+# Where samples were dropped or heaptop was starved on a busy machine, nothing is proven: once more, four times at most.
 for how in launched attached; do
   for try in 1 2 3 4; do
     mkdir "$tmp/$how.$try"
@@ -32,7 +32,7 @@ for how in launched attached; do
     finish "$heaptop" 20
     left=$status
     [ $proven = 2 ] || break
-    diag "samples were dropped: once more"
+    diag "samples were dropped, or heaptop was starved: once more"
   done
   while read -r verdict name; do
     if [ "$verdict" = ok ]; then pass "$how, $name"; else fail "$how, $name"; fi
@@ -40,7 +40,7 @@ for how in launched attached; do
   grep '^#' "$tmp/verdict"
   diag_file "$tmp/err"
   is "$how: everything was compared" "$(grep -cE '^(ok|no) ' "$tmp/verdict")" 26
-  isnt "$how: samples weren't dropped each time" "$proven" 2
+  isnt "$how: something was proven" "$proven" 2
   is "$how: heaptop leaves with 0" "$left" 0
 done
 done_testing
