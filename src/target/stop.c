@@ -461,7 +461,6 @@ static void release_all(struct target *t)
 	t->nthreads = kept;
 	t->stopped = false;
 	t->view_valid = false;
-	target_restore_priority(t);
 	/* A thread killed meanwhile must be waited for, or it stays a zombie in its process. */
 	for (int i = 0; i < 20; i++) {
 		bool leaving = false;
@@ -472,6 +471,9 @@ static void release_all(struct target *t)
 			break;
 		target_sleep(0.0005);
 	}
+	/* From here on many threads that were woken meanwhile may want our processor. */
+	t->pause = target_now() - t->stop_began;
+	target_restore_priority(t);
 }
 
 /* ---- public ---- */
@@ -529,7 +531,6 @@ struct err *target_resume(struct target *t)
 	if (!t->stopped)
 		return NULL;
 	release_all(t);
-	t->pause = target_now() - t->stop_began;
 	return NULL;
 }
 
