@@ -129,30 +129,22 @@ static void unmap(struct target *t, uint64_t addr, uint64_t bytes, struct err **
 		err_free(e);
 }
 
-static bool find_stack(void *ctx, const struct mapping *m)
+void agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi)
 {
-	uint64_t *bounds = ctx;
-
-	if (strcmp(m->path, "[stack]"))
-		return true;
-	bounds[0] = m->start;
-	bounds[1] = m->end;
-	return false;
-}
-
-struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi)
-{
-	uint64_t bounds[2] = { 0, 0 };
-	struct err *err = target_each_mapping(t, find_stack, bounds);
-
-	*ret_lo = bounds[0];
-	*ret_hi = bounds[1];
-	/* above it lie arguments and environment: kilobytes that no copy needs */
 	struct proc_stat st;
-	if (!err && proc_stat(target_pid(t), 0, &st) && st.start_stack >= bounds[0] &&
-	    st.start_stack < bounds[1] - ENTRY_BYTES)
+	struct mapping m;
+
+	/* one question to the kernel; to read the maps takes milliseconds where there are thousands */
+	if (!proc_stat(target_pid(t), 0, &st) || !target_mapping_at(t, st.start_stack, &m) ||
+	    strcmp(m.path, "[stack]")) {
+		target_stack_bounds(t, 0, ret_lo, ret_hi);
+		return;
+	}
+	*ret_lo = m.start;
+	*ret_hi = m.end;
+	/* above it lie arguments and environment: kilobytes that no copy needs */
+	if (st.start_stack < m.end - ENTRY_BYTES)
 		*ret_hi = (st.start_stack & ~7ull) + ENTRY_BYTES;
-	return err;
 }
 
 /* ---- state ---- */
@@ -469,10 +461,8 @@ struct err *agent_write_control(struct agent *a, struct target *t)
 {
 	uint64_t words[2];
 	uint32_t max = a->config.max_stack ? a->config.max_stack : WIRE_MAX_STACK;
-	struct err *err = agent_main_stack(t, &a->main_lo, &a->main_hi);
 
-	if (err)
-		return err;
+	agent_main_stack(t, &a->main_lo, &a->main_hi);
 	if (getrandom(words, sizeof(words), 0) != sizeof(words))
 		words[0] = words[1] = ticks_now() * 0x9e3779b97f4a7c15ull;
 	a->lease = ticks_now() + 2 * agent_ticks_per_second(a);
@@ -493,7 +483,7 @@ struct err *agent_write_control(struct agent *a, struct target *t)
 	ctl.seed = words[0];
 	ctl.break_at = a->break_at;
 	agent_know_threads(a, t, &ctl);
-	err = agent_preset_bounds(a, t, &ctl.slots_used);
+	struct err *err = agent_preset_bounds(a, t, &ctl.slots_used);
 	if (err)
 		return err;
 	a->active = true;

@@ -175,7 +175,7 @@ uint64_t agent_clock_ns(void);
 uint64_t agent_ticks_per_second(const struct agent *a);
 /* The main thread's stack: from the start of its mapping to where the program was entered; zeroes if there
  * is none. */
-struct err *agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi);
+void agent_main_stack(struct target *t, uint64_t *ret_lo, uint64_t *ret_hi);
 /* Thunks for the sites that have none. `late`: what can't be is noted as "not hooked", and no error. */
 struct err *agent_build_thunks(struct agent *a, struct target *t, bool late);
 /* The jumps of sites that aren't patched. ERR_BUSY: try again later; the target may run then. */

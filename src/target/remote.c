@@ -165,23 +165,26 @@ static int compare_facts(const void *a, const void *b)
 	return (x->sp > y->sp) - (x->sp < y->sp);
 }
 
+/*
+ * The mapping that its stack pointer lies in. A thread's stack and its thread control block are one mapping in
+ * glibc and musl, the block at its upper end. What else a stack pointer may point into (a fiber's stack from
+ * malloc, a Go arena) may hold other objects right below.
+ */
+static void set_stack(struct stack_fact *f, const struct mapping *m)
+{
+	if (f->sp < m->start || !(m->prot & PROT_WRITE) || m->shared)
+		return;
+	f->lo = m->start;
+	f->sure = strcmp(m->path, "[stack]") == 0 ||
+		  (!m->inode && f->tp > f->sp && f->tp < m->end && m->path[0] == '\0');
+}
+
 static bool match_stacks(void *ctx, const struct mapping *m)
 {
 	struct stack_search *s = ctx;
 
-	for (; s->next < s->n && s->facts[s->next].sp < m->end; s->next++) {
-		struct stack_fact *f = &s->facts[s->next];
-		if (f->sp < m->start || !(m->prot & PROT_WRITE) || m->shared)
-			continue;
-		f->lo = m->start;
-		/*
-		 * A thread's stack and its thread control block are one mapping in glibc and
-		 * musl, the block at its upper end. What else a stack pointer may point into (a
-		 * fiber's stack from malloc, a Go arena) may hold other objects right below.
-		 */
-		f->sure = strcmp(m->path, "[stack]") == 0 ||
-			  (!m->inode && f->tp > f->sp && f->tp < m->end && m->path[0] == '\0');
-	}
+	for (; s->next < s->n && s->facts[s->next].sp < m->end; s->next++)
+		set_stack(&s->facts[s->next], m);
 	return s->next < s->n;
 }
 
@@ -211,6 +214,45 @@ bool target_has_seccomp(struct target *t, size_t looks)
 	return false;
 }
 
+static bool restarts(const struct stack_fact *f)
+{
+	struct cpu_regs regs;
+	struct err *err = cpu_regs_get(f->tid, &regs);
+	bool yes = err || cpu_has_restart(&regs);
+
+	err_free(err);
+	return yes;
+}
+
+static bool has_room(const struct stack_fact *f)
+{
+	return f->sp - f->lo >= FRAME_ROOM + cpu_red_zone;
+}
+
+/*
+ * Most threads stand on a stack of their own: one of a few will do, and the kernel is asked about those. To read
+ * all maps takes milliseconds where there are thousands, and the target stands still.
+ */
+static bool choose_quickly(struct target *t, const struct target_thread *threads, size_t n)
+{
+	for (size_t i = n; i-- > 0 && n - i <= RESTART_LOOKS && target_has_query(t);) {
+		struct stack_fact f = { .tid = threads[i].tid, .sp = threads[i].sp, .tp = threads[i].tp };
+		struct proc_status status;
+		struct mapping m;
+
+		if (!target_mapping_at(t, f.sp, &m))
+			continue;
+		set_stack(&f, &m);
+		if (!f.lo || !f.sure || !has_room(&f) || restarts(&f) || !proc_status(t->pid, f.tid, &status) ||
+		    status.seccomp || status.shadow_stack)
+			continue;
+		t->caller = f.tid;
+		t->caller_lo = f.lo;
+		return true;
+	}
+	return false;
+}
+
 static struct err *choose_thread(struct target *t)
 {
 	size_t n, filtered = 0, shadowed = 0;
@@ -220,6 +262,8 @@ static struct err *choose_thread(struct target *t)
 	const struct target_thread *threads = target_threads(t, &n);
 	if (!n)
 		return target_gone(t);
+	if (choose_quickly(t, threads, n))
+		return NULL;
 	CLEANUP_FREE struct stack_fact *facts = xcalloc(n, sizeof(*facts));
 	for (size_t i = 0; i < n; i++)
 		facts[i] = (struct stack_fact){ .tid = threads[i].tid,
@@ -231,20 +275,17 @@ static struct err *choose_thread(struct target *t)
 		return err;
 
 	for (size_t i = 0, looks = 0; i < n && looks < RESTART_LOOKS; i++) {
-		struct cpu_regs regs;
 		if (!facts[i].lo || !facts[i].sure)
 			continue;
 		looks++;
-		err = cpu_regs_get(facts[i].tid, &regs);
-		facts[i].restarts = err || cpu_has_restart(&regs);
-		err_free(err);
+		facts[i].restarts = restarts(&facts[i]);
 	}
 	for (int pass = 0; pass < 3 && !t->caller; pass++) {
 		for (size_t i = 0; i < n && !t->caller; i++) {
 			const struct stack_fact *f = &facts[i];
 			struct proc_status status;
 			if (!f->lo || pass != (f->sure ? f->restarts : 2) ||
-			    f->sp - f->lo < FRAME_ROOM + cpu_red_zone ||
+			    !has_room(f) ||
 			    !proc_status(t->pid, f->tid, &status))
 				continue;
 			if (status.seccomp) {
