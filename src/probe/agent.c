@@ -258,17 +258,8 @@ static void find_rings_used(struct agent *a, struct target *t)
 		a->rings_used = rings;
 }
 
-static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
+static void read_rings(struct agent *a, struct target *t)
 {
-	struct agent *a = agent_of(p);
-	struct handing g = { .a = a, .t = t, .last = last, .fn = fn, .ctx = ctx };
-	uint64_t now_ns = agent_clock_ns();
-
-	if (!a->reader)
-		return 0;
-	if (last)
-		read_stats(a, t);
-	ring_reader_begin(a->reader, ticks_now() - TICKS_SLACK, now_ns, last);
 	/* after the time up to which events count was taken: an event before it has its slot */
 	if (a->rings_used < a->nrings)
 		find_rings_used(a, t);
@@ -280,6 +271,22 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	}
 	for (uint32_t i = a->rings_used; i < a->nrings; i++)
 		ring_reader_read(a->reader, i, 0, NULL);	/* nothing of up to now is in there */
+}
+
+static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
+{
+	struct agent *a = agent_of(p);
+	struct handing g = { .a = a, .t = t, .last = last, .fn = fn, .ctx = ctx };
+	uint64_t now_ns = agent_clock_ns();
+
+	if (!a->reader)
+		return 0;
+	if (last)
+		read_stats(a, t);
+	ring_reader_begin(a->reader, ticks_now() - TICKS_SLACK, now_ns, last);
+	/* as long as it is behind, the rings fill up: the agent sees that, and records less or waits */
+	if (!ring_reader_behind(a->reader))
+		read_rings(a, t);
 	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
 	if (!last && a->state)
 		agent_answer_bounds(a, t, now_ns);

@@ -1,7 +1,8 @@
 /*
- * The reader of the rings. Events that may not be handled yet are kept, as copies, for the next
- * round. Their order: the records of one ring come nearly sorted, so the index of a round is a
- * few dozen ascending runs, which are merged by a small heap of runs.
+ * The reader of the rings. Events that may not be handled yet are kept for the next round; where they
+ * are, since beside a crowd of busy threads there may be megabytes of them for many rounds, until a thread
+ * that was preempted within its record goes on. Their order: the records of one ring come nearly sorted, so the
+ * index of a round is a few dozen ascending runs, which are merged by a small heap of runs.
  */
 #include "probe/ring.h"
 
@@ -12,6 +13,7 @@
 
 #define HELD_MAX (128u << 20)	/* bytes kept for later at most; beyond that order gives way */
 #define RUNS_MAX 4096u
+#define ROUND_EVENTS 32768u	/* about 10 ms: whoever wants something of the collector waits as long */
 
 struct entry {
 	uint64_t tsc;
@@ -21,6 +23,7 @@ struct entry {
 struct batch {
 	uint8_t *bytes;
 	size_t len, cap;
+	size_t dead;		/* of len: bytes of events that have been handed over */
 	struct entry *entries;
 	size_t n, entry_cap;
 };
@@ -53,6 +56,9 @@ struct ring_reader {
 	size_t nruns, runs_cap;
 	uint64_t tsc, now_ns;
 	bool last;
+	bool behind;		/* the runs have more than a round hands over; as of the round that read them: */
+	uint64_t until;		/* later events are kept, */
+	uint64_t lie;		/* and even later ones aren't believed */
 	uint64_t abandoned, bad;
 };
 
@@ -117,17 +123,66 @@ static void batch_add(struct batch *b, uint64_t tsc, size_t size)
 	b->len += size;
 }
 
+/*
+ * What is too early to be handed over, for the next round. Its bytes are moved only if less than half of them
+ * are still wanted: each at most as often as others were handed over.
+ */
+static void keep_rest(struct ring_reader *r)
+{
+	struct batch *from = &r->now, *to = &r->held;
+	bool move = from->dead > from->len / 2;
+
+	for (size_t i = 0; i < r->nruns; i++) {
+		for (size_t k = r->runs[i].next; k < r->runs[i].end; k++) {
+			const struct entry *entry = &from->entries[k];
+			const struct wire_head *h = (const struct wire_head *)(from->bytes + entry->off);
+			size_t size = move || entry->tsc > r->lie ? h->word & WIRE_SIZE_MASK : 0;
+			if (entry->tsc > r->lie) {
+				r->bad++;
+				from->dead += size;
+				continue;
+			}
+			if (move)
+				memcpy(batch_room(to, size), h, size);
+			batch_add(to, entry->tsc, size);
+			if (!move)
+				to->entries[to->n - 1].off = entry->off;
+		}
+	}
+	r->nruns = 0;
+	r->behind = false;
+	if (!move) {
+		struct batch b = *to;
+		to->bytes = from->bytes;
+		to->len = from->len;
+		to->cap = from->cap;
+		to->dead = from->dead;
+		from->bytes = b.bytes;
+		from->cap = b.cap;
+	}
+	from->len = from->dead = 0;
+	from->n = 0;
+}
+
 void ring_reader_begin(struct ring_reader *r, uint64_t tsc, uint64_t now_ns, bool last)
 {
-	struct batch b = r->now;
-
-	r->now = r->held;
-	r->held = b;
-	r->held.len = 0;
-	r->held.n = 0;
-	r->tsc = tsc;
 	r->now_ns = now_ns;
 	r->last = last;
+	if (r->behind && last)
+		keep_rest(r);
+	if (r->behind)
+		return;
+	struct batch b = r->now;
+	r->now = r->held;
+	r->held = b;
+	r->held.len = r->held.dead = 0;
+	r->held.n = 0;
+	r->tsc = tsc;
+}
+
+bool ring_reader_behind(const struct ring_reader *r)
+{
+	return r->behind;
 }
 
 uint64_t ring_reader_tail(const struct ring_reader *r, uint32_t i)
@@ -303,6 +358,8 @@ uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, cons
 	struct ring *ring = &r->rings[i];
 	uint64_t pos = ring->tail;
 
+	if (r->behind)
+		return pos;
 	if (head - pos > r->config.ring_bytes || head & 7) {
 		r->bad++;
 		head &= ~7ull;
@@ -407,7 +464,7 @@ static uint64_t horizon(const struct ring_reader *r)
 {
 	uint64_t t = r->tsc;
 
-	if (r->last || r->now.len > HELD_MAX)
+	if (r->last || r->now.len - r->now.dead > HELD_MAX)
 		return ~0ull;
 	for (uint32_t i = 0; i < r->config.nrings; i++)
 		if (r->rings[i].safe < t)
@@ -415,24 +472,14 @@ static uint64_t horizon(const struct ring_reader *r)
 	return t;
 }
 
-/* One event, in its turn: handed over, or held. Returns how many were handed over. */
-static size_t take_event(struct ring_reader *r, const struct entry *entry, uint64_t tsc, uint64_t until,
-			 probe_event_fn fn, void *ctx)
+/* One event, in its turn. Returns how many were handed over. */
+static size_t take_event(struct ring_reader *r, const struct entry *entry, probe_event_fn fn, void *ctx)
 {
 	const struct wire_head *h = (const struct wire_head *)(r->now.bytes + entry->off);
 	struct probe_event e;
 
-	if (entry->tsc > tsc) {
-		r->bad++;
-		return 0;
-	}
-	if (entry->tsc > until) {
-		size_t size = h->word & WIRE_SIZE_MASK;
-		memcpy(batch_room(&r->held, size), h, size);
-		batch_add(&r->held, entry->tsc, size);
-		return 0;
-	}
-	if (!ring_decode(h, &e)) {
+	r->now.dead += h->word & WIRE_SIZE_MASK;
+	if (entry->tsc > r->lie || !ring_decode(h, &e)) {
 		r->bad++;
 		return 0;
 	}
@@ -440,28 +487,39 @@ static size_t take_event(struct ring_reader *r, const struct entry *entry, uint6
 	return 1;
 }
 
+/* The first run's first event has been taken. */
+static void next_event(struct ring_reader *r)
+{
+	struct run *run = &r->runs[0];
+
+	if (++run->next == run->end)
+		*run = r->runs[--r->nruns];
+	if (r->nruns > 1)
+		sift_down(r, 0);
+}
+
 size_t ring_reader_finish(struct ring_reader *r, uint64_t tsc, probe_event_fn fn, void *ctx)
 {
-	uint64_t until = horizon(r);
 	size_t n = 0;
 
-	find_runs(r);
-	for (size_t i = r->nruns / 2; i-- > 0;)
-		sift_down(r, i);
-	while (r->nruns) {
-		struct run *run = &r->runs[0];
-
-		n += take_event(r, &r->now.entries[run->next++], tsc, until, fn, ctx);
-		if (r->nruns == 1) {
-			if (run->next == run->end)
-				r->nruns = 0;
-			continue;
-		}
-		if (run->next == run->end)
-			*run = r->runs[--r->nruns];
-		sift_down(r, 0);
+	if (!r->behind) {
+		r->until = horizon(r);
+		r->lie = tsc;
+		find_runs(r);
+		for (size_t i = r->nruns / 2; i-- > 0;)
+			sift_down(r, i);
 	}
-	r->now.len = 0;
-	r->now.n = 0;
+	while (r->nruns) {
+		const struct entry *entry = &r->now.entries[r->runs[0].next];
+
+		r->behind = entry->tsc <= r->until;
+		if (!r->behind || (n >= ROUND_EVENTS && !r->last))
+			break;
+		n += take_event(r, entry, fn, ctx);
+		next_event(r);
+	}
+	r->behind &= r->nruns != 0;
+	if (!r->behind)
+		keep_rest(r);
 	return n;
 }

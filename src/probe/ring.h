@@ -5,7 +5,8 @@
  * thread. The rings are the target's to write to while they are read: each record is copied
  * out first and checked then.
  *
- * A round: ring_reader_begin, ring_reader_read for each ring, ring_reader_finish.
+ * A round: ring_reader_begin, ring_reader_read for each ring, ring_reader_finish. A round hands over only so many
+ * events; if there are more, the next goes on with them. `last`: all.
  */
 #ifndef HEAPTOP_PROBE_RING_H
 #define HEAPTOP_PROBE_RING_H
@@ -43,6 +44,9 @@ uint64_t ring_reader_tail(const struct ring_reader *r, uint32_t i);
  * from the tail to the head need be there. Returns the new tail.
  */
 uint64_t ring_reader_read(struct ring_reader *r, uint32_t i, uint64_t head, const uint8_t *data);
+
+/* Has the last round left something that could have been handed over? Then ring_reader_read reads nothing. */
+bool ring_reader_behind(const struct ring_reader *r);
 
 /* Hand over; tsc is from after the last read: a later one in an event is a lie. */
 size_t ring_reader_finish(struct ring_reader *r, uint64_t tsc, probe_event_fn fn, void *ctx);
