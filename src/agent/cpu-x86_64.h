@@ -71,6 +71,7 @@ static inline int64_t cpu_syscall(int64_t nr, uint64_t a, uint64_t b, uint64_t c
 #define CPU_NR_PRCTL 157
 #define CPU_NR_GETTID 186
 #define CPU_NR_TGKILL 234
+#define CPU_NR_PPOLL 271
 #define CPU_NR_PROCESS_VM_READV 310
 #define CPU_PR_GET_NAME 16
 #define CPU_PAGE 4096u

@@ -10,6 +10,9 @@
 #include "agent/walk.h"
 
 #define FREE_PATIENCE 256	/* tries for room for a free where nobody waits for room */
+#define RELAX_TRIES 16u
+#define YIELD_TRIES 24u
+#define NAP_NS 50000u		/* a ring is looked at once a millisecond while events come */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
 #define ANSWER_TICKS (1u << 19)	/* about 200 us: how long a rule asked for is waited for */
 #define PROVED_PAGES 14u		/* 2 + 4 + 8: what is deeper is copied */
@@ -56,12 +59,31 @@ static inline struct wire_head *ring_try(struct wire_ring *ring, bool own, uint6
 	}
 }
 
+/*
+ * A poll of nothing: unlike a nanosleep that is interrupted it leaves no rest to be restarted (restart_syscall,
+ * a restart block that may be the program's), the kernel just makes it again.
+ */
+static NOINLINE void sleep_briefly(void)
+{
+	struct {
+		uint64_t seconds, ns;
+	} time = { 0, NAP_NS };
+
+	cpu_syscall(CPU_NR_PPOLL, 0, 0, (uint64_t)&time, 0, 0, 0);
+}
+
+/*
+ * Who yields stays runnable: heaptop, for which many busy threads wait, would get no more of the processors than
+ * each of them. So a thread that waits for it sleeps, but for the first few tries.
+ */
 static void let_others_run(const struct wire_ctl *ctl, unsigned tries)
 {
-	if (LOAD(ctl->may_syscall) && tries > 16)
+	if (!LOAD(ctl->may_syscall) || tries <= RELAX_TRIES)
+		cpu_relax();
+	else if (!LOAD(ctl->wait) || tries <= YIELD_TRIES)
 		cpu_syscall(CPU_NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
 	else
-		cpu_relax();
+		sleep_briefly();
 }
 
 /* Waiting since then isn't work: *start moves on by it. */

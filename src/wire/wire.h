@@ -59,7 +59,7 @@ struct wire_ctl {
 	uint32_t wait;		/* 1: a full ring is waited for, 0: drop and count */
 	uint32_t pid;		/* the target's pid in its own namespace: for process_vm_readv */
 	uint32_t may_syscall;	/* 1: the agent may call process_vm_readv (copy of a stack whose bounds it
-				 * doesn't know), sched_yield, and for threads gettid, tgkill without a
+				 * doesn't know), sched_yield and ppoll to wait, and for threads gettid, tgkill without a
 				 * signal and prctl(PR_GET_NAME); 0: seccomp might kill */
 	uint32_t max_stack;	/* bytes of stack to copy at most, <= WIRE_MAX_STACK */
 	uint32_t raise;		/* 1: the agent may raise `rate` itself when a ring or the filter

@@ -43,7 +43,7 @@ work() {
 }
 # its system calls during one piece of work. brk and mmap are the allocator's, whose heap has a history;
 # gettid and the thread's name, once a thread, tell the agent whose events they are; process_vm_readv of itself and
-# sched_yield are its ways to copy a stack without a fault and to wait. Nobody else makes these here.
+# sched_yield and ppoll are its ways to copy a stack without a fault and to wait. Nobody else makes these here.
 traced() {
   : >"$tmp/strace"
   strace -o "$tmp/$1.raw" -p "$pid" 2>"$tmp/strace" &
@@ -53,7 +53,7 @@ traced() {
   work
   kill -INT "$tracer"
   wait "$tracer"
-  grep -Ev '^(brk|mmap|munmap|process_vm_readv|sched_yield|gettid|prctl\(PR_GET_NAME|strace|---)|^read\(0,.*(unfinished|ERESTART)|resuming interrupted' "$tmp/$1.raw" |
+  grep -Ev '^(brk|mmap|munmap|process_vm_readv|sched_yield|ppoll|gettid|prctl\(PR_GET_NAME|strace|---)|^read\(0,.*(unfinished|ERESTART)|resuming interrupted' "$tmp/$1.raw" |
     sed -E 's/0x[0-9a-f]+/ADDRESS/g; s/(left|tv_sec=|tv_nsec=|tv_usec=)[^,})]*/\1/g; s/fstat.*/fstat/' >"$tmp/$1"
 }
 work

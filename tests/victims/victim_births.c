@@ -59,6 +59,7 @@ static void filter(void)
 	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		DIE(SYS_gettid), DIE(SYS_tgkill), DIE(SYS_prctl), DIE(SYS_process_vm_readv), DIE(SYS_sched_yield),
+		DIE(SYS_ppoll),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	static const struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };

@@ -35,7 +35,7 @@ static void filter(void)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		KILL_ON(SYS_memfd_create), KILL_ON(SYS_ftruncate), KILL_ON(SYS_process_vm_readv),
 		KILL_ON(SYS_process_vm_writev), KILL_ON(SYS_sched_yield), KILL_ON(SYS_getpid),
-		KILL_ON(SYS_getppid), KILL_ON(SYS_fcntl), KILL_ON(SYS_restart_syscall),
+		KILL_ON(SYS_getppid), KILL_ON(SYS_fcntl), KILL_ON(SYS_restart_syscall), KILL_ON(SYS_ppoll),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
