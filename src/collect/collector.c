@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/ticks.h"
 #include "collect/follow.h"
+#include "collect/haste.h"
 #include "collect/processes.h"
 #include "collect/session.h"
 #include "elf/modules.h"
@@ -31,6 +32,7 @@
 #define STEP_BUSY_MS 1		/* and while events come in */
 #define STEP_QUIET_MS 50	/* and when nothing has come for a second */
 #define DETACH_SECONDS 10.0
+#define HASTE_SECONDS 1.0	/* after getting in, until the first rush is over */
 
 struct published {
 	struct view *sum;
@@ -44,6 +46,7 @@ struct collector {
 	struct follow *follow;		/* the thread's */
 	struct modules *modules;	/* of all processes */
 	struct names *names;
+	struct haste haste;		/* the thread's, too */
 	pid_t first_pid;		/* set before the start is reported, then constant */
 	char *refusals;			/* the same */
 
@@ -201,10 +204,13 @@ static bool carry_out(struct collector *c, struct wants *w)
 static void detach(struct collector *c)
 {
 	char *message = NULL;
+
+	haste_begin(&c->haste);
 	struct err *err = follow_detach(c->follow, &message);
 	int exit_code = follow_exit_code(c->follow);
 
 	publish(c);
+	haste_end(&c->haste);
 	if (err) {
 		log_line("detach: %s", err->text);
 		set_state(c, COLLECT_FAILED, xstrdup(err->text), -1);
@@ -258,7 +264,7 @@ static void wait_for_something(struct collector *c, int sigchld, int timeout_ms)
 
 static void run(struct collector *c, int sigchld)
 {
-	double next = 0, busy = 0;
+	double next = 0, busy = 0, hasty = monotonic_seconds() + HASTE_SECONDS;
 	double resume = c->config.delay_start > 0 ? monotonic_seconds() + c->config.delay_start : 0;
 
 	for (;;) {
@@ -286,6 +292,8 @@ static void run(struct collector *c, int sigchld)
 			return;
 		}
 		double now = monotonic_seconds();
+		if (now >= hasty)
+			haste_end(&c->haste);
 		if (now >= next || w.now) {
 			publish(c);
 			next = now + c->config.refresh;
@@ -313,6 +321,8 @@ static void *collector_main(void *arg)
 	struct collector *c = arg;
 	int exit_code = 1;
 
+	if (c->config.npids)	/* else a program is to be forked from this thread */
+		haste_begin(&c->haste);
 	struct err *err = follow_open(c->follow, &c->refusals, &exit_code);
 
 	pthread_mutex_lock(&c->lock);
