@@ -273,6 +273,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	signal_set(&set);
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	watch(&l, sigfd);
+	collector_hurry(c);
 	/* the last state of things, while the target is still there to be looked at */
 	bool ended = collector_state(c) != COLLECT_RUNNING;
 	if (!frames_done(&l) && (ended || l.next != GO_ON))

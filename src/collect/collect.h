@@ -142,6 +142,8 @@ void collector_want_res(struct collector *c, bool want);
 void collector_kill(struct collector *c, int sig);		/* signal the (first) process; SIGKILL: all of a launched program */
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);
+/* The end is near: the collector's thread is preferred to the program's from now on, where that is permitted. */
+void collector_hurry(struct collector *c);
 /* Take everything out, check it, and let the target go on; waits until done (or 10 s). */
 struct err *collector_detach(struct collector *c);
 

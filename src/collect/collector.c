@@ -32,7 +32,7 @@
 #define STEP_BUSY_MS 1		/* and while events come in */
 #define STEP_QUIET_MS 50	/* and when nothing has come for a second */
 #define DETACH_SECONDS 10.0
-#define HASTE_SECONDS 1.0	/* after getting in, until the first rush is over */
+#define HASTE_SECONDS 0.5	/* of the processor's, after getting in: until the first rush is over */
 
 struct published {
 	struct view *sum;
@@ -46,7 +46,6 @@ struct collector {
 	struct follow *follow;		/* the thread's */
 	struct modules *modules;	/* of all processes */
 	struct names *names;
-	struct haste haste;		/* the thread's, too */
 	pid_t first_pid;		/* set before the start is reported, then constant */
 	char *refusals;			/* the same */
 
@@ -56,6 +55,8 @@ struct collector {
 	int wake_fd;			/* eventfd for the thread: a command is there */
 
 	/* under lock */
+	struct haste haste;		/* of the thread */
+	bool leaving;			/* it shall stay on */
 	bool started;
 	struct err *start_err;
 	int start_exit;
@@ -91,6 +92,16 @@ static void wake(struct collector *c)
 	ssize_t n = write(c->wake_fd, &one, sizeof(one));
 
 	(void)n;
+}
+
+static void hurry(struct collector *c, bool on)
+{
+	pthread_mutex_lock(&c->lock);
+	if (on)
+		haste_begin(&c->haste);
+	else if (!c->leaving)
+		haste_end(&c->haste);
+	pthread_mutex_unlock(&c->lock);
 }
 
 static void set_state(struct collector *c, enum collect_state state, char *message, int exit_code)
@@ -205,12 +216,11 @@ static void detach(struct collector *c)
 {
 	char *message = NULL;
 
-	haste_begin(&c->haste);
+	collector_hurry(c);
 	struct err *err = follow_detach(c->follow, &message);
 	int exit_code = follow_exit_code(c->follow);
 
 	publish(c);
-	haste_end(&c->haste);
 	if (err) {
 		log_line("detach: %s", err->text);
 		set_state(c, COLLECT_FAILED, xstrdup(err->text), -1);
@@ -264,7 +274,8 @@ static void wait_for_something(struct collector *c, int sigchld, int timeout_ms)
 
 static void run(struct collector *c, int sigchld)
 {
-	double next = 0, busy = 0, hasty = monotonic_seconds() + HASTE_SECONDS;
+	double next = 0, busy = 0, enough = thread_cpu_seconds() + HASTE_SECONDS;
+	bool entering = true;
 	double resume = c->config.delay_start > 0 ? monotonic_seconds() + c->config.delay_start : 0;
 
 	for (;;) {
@@ -292,8 +303,10 @@ static void run(struct collector *c, int sigchld)
 			return;
 		}
 		double now = monotonic_seconds();
-		if (now >= hasty)
-			haste_end(&c->haste);
+		if (entering && thread_cpu_seconds() >= enough) {
+			hurry(c, false);
+			entering = false;
+		}
 		if (now >= next || w.now) {
 			publish(c);
 			next = now + c->config.refresh;
@@ -321,8 +334,9 @@ static void *collector_main(void *arg)
 	struct collector *c = arg;
 	int exit_code = 1;
 
+	haste_init(&c->haste);
 	if (c->config.npids)	/* else a program is to be forked from this thread */
-		haste_begin(&c->haste);
+		hurry(c, true);
 	struct err *err = follow_open(c->follow, &c->refusals, &exit_code);
 
 	pthread_mutex_lock(&c->lock);
@@ -613,11 +627,20 @@ bool collector_wait_end(struct collector *c, double seconds)
 	return ended;
 }
 
+void collector_hurry(struct collector *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->leaving = true;
+	haste_begin(&c->haste);
+	pthread_mutex_unlock(&c->lock);
+}
+
 struct err *collector_detach(struct collector *c)
 {
 	struct timespec until = deadline(DETACH_SECONDS);
 	struct err *err = NULL;
 
+	collector_hurry(c);
 	pthread_mutex_lock(&c->lock);
 	c->want_detach = true;
 	wake(c);

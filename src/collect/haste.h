@@ -8,15 +8,18 @@
 #define HEAPTOP_COLLECT_HASTE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct haste {
+	pid_t tid;
 	bool on;
 	int old;	/* nice value before */
 };
 
-/* The calling thread's. Twice is as once; without the right nothing happens. */
+/* The calling thread is to be preferred at times. */
+void haste_init(struct haste *h);
+/* From any thread, one at a time. Twice is as once; without the right nothing happens. */
 void haste_begin(struct haste *h);
-/* On the same thread. */
 void haste_end(struct haste *h);
 
 #endif

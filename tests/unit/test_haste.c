@@ -19,10 +19,11 @@ static int nice_now(void)
 
 static void test_back_and_forth(void **unused)
 {
-	struct haste h = { 0 };
+	struct haste h;
 	int before = nice_now();
 
 	(void)unused;
+	haste_init(&h);
 	haste_begin(&h);
 	/* where it isn't permitted all stays as it is */
 	int within = nice_now();
@@ -39,12 +40,13 @@ static void test_back_and_forth(void **unused)
 /* In a child, since there is no way back. */
 static void test_without_right(void **unused)
 {
-	struct haste h = { 0 };
+	struct haste h;
 	int status;
 
 	(void)unused;
 	pid_t pid = fork();
 	if (pid == 0) {
+		haste_init(&h);
 		const struct rlimit none = { 0, 0 };
 		int before = nice_now();
 		if (setrlimit(RLIMIT_NICE, &none) || (!geteuid() && setresuid(65534, 65534, 65534)))
