@@ -145,10 +145,10 @@ static void on_signal(struct loop *l, int sig)
 		if (!l->launched)
 			l->next = LEAVE;
 		else if (l->interrupts++)
-			collector_kill(l->c, SIGKILL);
+			collector_kill(l->c, COLLECT_SUM, SIGKILL);
 		else if (l->cli->io_given && l->cli->io != RELAY_INHERIT)
 			/* in a session of its own: the terminal's Ctrl-C doesn't reach it */
-			collector_kill(l->c, SIGINT);
+			collector_kill(l->c, COLLECT_SUM, SIGINT);
 		return;
 	default:
 		l->next = cli_kills_on_exit(l->cli) ? LEAVE_KILL : LEAVE;
@@ -223,7 +223,7 @@ static void watch(struct loop *l, int sigfd)
 static void leave(struct loop *l)
 {
 	if (l->next == LEAVE_KILL) {
-		collector_kill(l->c, SIGKILL);
+		collector_kill(l->c, COLLECT_SUM, SIGKILL);
 		if (collector_wait_end(l->c, KILL_SECONDS))
 			return;
 	}

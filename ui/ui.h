@@ -53,6 +53,8 @@ struct ui_source {
 	size_t (*processes)(void *ctx, struct ui_process **ret);
 	bool (*choose)(void *ctx, uint32_t id);
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
+	/* Send the process shown a signal, of all together the first. NULL: can't. */
+	void (*signal)(void *ctx, int sig);
 	/* Show blocks of these threads alone (heap_choose_threads), NULL: of all; a view follows. NULL: can't. */
 	void (*choose_threads)(void *ctx, const char *which);
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */

@@ -51,6 +51,13 @@ static void source_choose_threads(void *ctx, const char *which)
 	s->view = fakeheap_view(s->heap);
 }
 
+/* Told on the standard output, for the test to read. */
+static void source_signal(void *ctx, int sig)
+{
+	(void)ctx;
+	printf("signal %d\n", sig);
+}
+
 static void source_save(void *ctx, const char *path)
 {
 	(void)ctx;
@@ -190,7 +197,8 @@ int main(int argc, char **argv)
 	if (!source.view)
 		source.view = fakeheap_view(source.heap);
 	struct ui_source ops = {
-		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot, .launched = launched,
+		.ctx = &source, .view = source_view, .save = source_save,
+		.signal = config.snapshot ? NULL : source_signal, .live = !config.snapshot, .launched = launched,
 		.base = source.base, .base_names = fakeheap_names(source.heap), 
 		.base_name = "runs/before.pb.gz", .processes = several ? source_processes : NULL,
 		.choose = source_choose, .choose_threads = config.snapshot ? NULL : source_choose_threads,
