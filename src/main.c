@@ -148,13 +148,16 @@ static int view_snapshot(struct cli *cli, bool screen)
 {
 	struct view *view;
 	struct names *names;
+	int sig;
 
 	struct export_options options = export_options(cli);
 	if (screen)
 		return screen_show(cli, &options, judge);
-	struct err *err = snapshot_read(cli->input, &view, &names);
+	struct err *err = headless_read(cli->input, &view, &names, &sig);
 	if (err)
 		return fail(err, EXIT_FAILED);
+	if (sig)
+		return 128 + sig;
 	struct saver *saver = saver_create(NULL, view, names, &options);
 	int code = headless_show(cli, view, names, saver);
 	saver_destroy(saver);
@@ -211,7 +214,9 @@ static int watch(struct cli *cli, bool screen)
 	code = screen ? screen_watch(cli, c, saver, relay) : headless_watch(cli, c, saver);
 	saver_destroy(saver);
 	struct view *last = collector_view(c);
-	code = judge(cli, last, collector_names(c), collector_modules(c), code);
+	/* of a program it is its own code */
+	if (screen || cli->mode == CLI_RUN || code != EXIT_INTERRUPTED)
+		code = judge(cli, last, collector_names(c), collector_modules(c), code);
 	view_unref(last);
 	collector_destroy(c);
 	relay_destroy(relay);
@@ -239,7 +244,7 @@ static bool pick(struct cli *cli, int *ret_code)
 static int run(struct cli *cli)
 {
 	bool screen;
-	int code;
+	int code, sig = 0;
 
 	if (cli->mode == CLI_DONE)
 		return cli->exit_code;
@@ -253,7 +258,12 @@ static int run(struct cli *cli)
 	raise_file_limit();
 	if (cli->mode == CLI_PICK && !pick(cli, &code))
 		return code;
-	err = cli->base ? snapshot_read(cli->base, &cli->base_view, &cli->base_names) : NULL;
+	if (cli->base && screen)
+		err = snapshot_read(cli->base, &cli->base_view, &cli->base_names);
+	else if (cli->base)
+		err = headless_read(cli->base, &cli->base_view, &cli->base_names, &sig);
+	if (sig)
+		return 128 + sig;
 	if (err)
 		return fail(err, cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
 	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : watch(cli, screen);
