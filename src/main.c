@@ -179,7 +179,8 @@ static struct err *make_terminal(const struct cli *cli, bool screen, struct rela
 			    &spec->new_session);
 }
 
-static int watch(struct cli *cli, bool screen)
+/* ret_refused, if there is one: gets the reason why it can't be attached to, which is printed else. */
+static int watch(struct cli *cli, bool screen, struct err **ret_refused)
 {
 	struct collect_config config = {
 		.pids = cli->pids, .npids = cli->mode == CLI_RUN ? 0 : cli->npids, .follow = cli->follow,
@@ -205,7 +206,11 @@ static int watch(struct cli *cli, bool screen)
 		relay_launched(relay);
 	if (err) {
 		relay_destroy(relay);
-		return fail(point_to_doctor(err, cli), code);
+		err = point_to_doctor(err, cli);
+		if (!ret_refused)
+			return fail(err, code);
+		*ret_refused = err;
+		return code;
 	}
 	for (const char *line = collector_refusals(c); *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
@@ -223,8 +228,8 @@ static int watch(struct cli *cli, bool screen)
 	return code;
 }
 
-/* The process picker; false: left without choosing, *ret_code is the exit code. */
-static bool pick(struct cli *cli, int *ret_code)
+/* The process picker; false: left without choosing, *ret_code is the exit code. `pick` remembers what it looked like. */
+static bool pick_process(struct cli *cli, struct ui_pick *pick, int *ret_code)
 {
 	struct ui_options options = {
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
@@ -233,12 +238,34 @@ static bool pick(struct cli *cli, int *ret_code)
 		.themes = &cli->themes, .theme = cli->theme,
 	};
 
-	int sig = 0;
-
-	struct err *err = ui_pick(cli->name, &options, &cli->pids[0], &sig);
-	*ret_code = err ? fail(err, EXIT_FAILED) : sig ? 128 + sig : 0;
-	cli->npids = cli->pids[0] ? 1 : 0;
+	struct err *err = ui_pick(pick, &options);
+	*ret_code = err ? fail(err, EXIT_FAILED) : pick->signal ? 128 + pick->signal : 0;
+	cli->pids[0] = pick->pid;
+	cli->npids = pick->pid ? 1 : 0;
 	return !*ret_code && cli->npids;
+}
+
+/*
+ * Choose a process and watch it. One that can't be attached to, because it has just ended perhaps, is no reason to
+ * leave: the list comes again and says why.
+ */
+static int pick_and_watch(struct cli *cli, bool screen)
+{
+	struct ui_pick pick = { 0 };
+	struct err *refused = NULL;
+	int code;
+
+	snprintf(pick.filter, sizeof(pick.filter), "%s", cli->name ? cli->name : "");
+	while (pick_process(cli, &pick, &code)) {
+		err_free(refused);
+		refused = NULL;
+		code = watch(cli, screen, &refused);
+		if (!refused)
+			break;
+		pick.said = refused->text;
+	}
+	err_free(refused);
+	return code;
 }
 
 static int run(struct cli *cli)
@@ -256,8 +283,6 @@ static int run(struct cli *cli)
 		return fail(err, EXIT_FAILED);
 	block_signals(screen);
 	raise_file_limit();
-	if (cli->mode == CLI_PICK && !pick(cli, &code))
-		return code;
 	if (cli->base && screen)
 		err = snapshot_read(cli->base, &cli->base_view, &cli->base_names);
 	else if (cli->base)
@@ -266,7 +291,8 @@ static int run(struct cli *cli)
 		return 128 + sig;
 	if (err)
 		return fail(err, cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
-	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : watch(cli, screen);
+	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : cli->mode == CLI_PICK ? pick_and_watch(cli, screen) :
+		watch(cli, screen, NULL);
 	view_unref(cli->base_view);
 	names_destroy(cli->base_names);
 	return code;

@@ -104,10 +104,10 @@ static int env_number(const char *name, int otherwise)
 static int show_picker(const char *typed, bool unicode)
 {
 	static const struct proc_row made[] = {
-		{ 812, 1000, "user", UINT64_C(3) << 30, 31, 93600, "sceneview --hd scene.json", NULL },
-		{ 4, 0, "root", UINT64_C(512) << 20, 1, 7200, "dbd --config /etc/dbd.conf", "it runs as another user" },
-		{ 4242, 1000, "user", UINT64_C(24) << 20, 6, 61, "漢字 server --port 80", NULL },
-		{ 99, 1000, "user", UINT64_C(900) << 10, 1, 2, "[no program]", "it has no allocator that heaptop knows" },
+		{ 812, 1000, "user", UINT64_C(3) << 30, 31, 0, 93600, "sceneview --hd scene.json", NULL },
+		{ 4, 0, "root", UINT64_C(512) << 20, 1, 0, 7200, "dbd --config /etc/dbd.conf", "it runs as another user" },
+		{ 4242, 1000, "user", UINT64_C(24) << 20, 6, 0, 61, "漢字 server --port 80", NULL },
+		{ 99, 1000, "user", UINT64_C(900) << 10, 1, 0, 2, "[no program]", "it has no allocator that heaptop knows" },
 	};
 	size_t n = sizeof(made) / sizeof(made[0]);
 	struct proc_row *rows = xcalloc(n, sizeof(*rows));
