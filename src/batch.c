@@ -12,15 +12,6 @@
 #include "report/touched.h"
 #include "unwind/unwind.h"
 
-static const char *state_name(enum view_state state)
-{
-	static const char *const names[] = {
-		[VIEW_RUNNING] = "running", [VIEW_PAUSED] = "paused", [VIEW_EXITED] = "exited",
-		[VIEW_DETACHED] = "detached", [VIEW_SNAPSHOT] = "snapshot",
-	};
-	return names[state];
-}
-
 static double percent(uint64_t part, uint64_t all)
 {
 	return all ? 100.0 * (double)part / (double)all : 100.0;
@@ -66,7 +57,7 @@ static void processes(FILE *out, const struct process_list *list, uint32_t n)
 		const struct trace_stats *s = &p->s;
 		fprintf(out, "# process: %d\t%d\t%s\t%d\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
 			"\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n", (int)p->pid,
-			(int)pid_of(list, p->parent), state_name(p->state), p->exit_code, p->merged,
+			(int)pid_of(list, p->parent), view_state_name(p->state), p->exit_code, p->merged,
 			s->live_bytes, q10_round(s->live_q10), s->alloc_bytes, q10_round(s->alloc_q10),
 			s->free_bytes, q10_round(s->free_q10), s->peak_bytes, p->command);
 	}
@@ -176,7 +167,7 @@ static void header(FILE *out, struct report *report, const struct process_list *
 	const struct tree_stats *t = &v->totals.tree;
 
 	fprintf(out, "# command: %s\n# pid: %d\n# state: %s\n", i->command, i->pid,
-		state_name(i->state));
+		view_state_name(i->state));
 	if (list && list->n > 1)
 		processes(out, list, i->processes);
 	else if (i->processes > 1)

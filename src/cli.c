@@ -38,7 +38,7 @@ static const struct cli_option opts[] = {
 	{ { "input", required_argument, NULL, 'i' }, "FILE", "look at a snapshot (pprof)" },
 	{ { "base", required_argument, NULL, OPT_BASE }, "FILE", "compare with this snapshot" },
 	{ { "output", required_argument, NULL, 'o' }, "FILE",
-	  "write a snapshot at the end: .pb.gz (pprof), .folded, .txt" },
+	  "write a snapshot at the end: .pb.gz (pprof), .folded, .json, .txt" },
 	{ { "dump", required_argument, NULL, OPT_DUMP }, "WHEN", "when that is written: exit (default), peak, every=TIME, signal" },
 	{ { "rate", required_argument, NULL, 'r' }, "SIZE",
 	  "mean bytes between samples, or auto (default)" },

@@ -30,6 +30,7 @@ enum cli_mode {
 #define EXIT_FAILED 1
 #define EXIT_CONDITION 3	/* --fail-if was true */
 #define EXIT_LAUNCH_FAILED 125
+#define EXIT_INTERRUPTED 130	/* by Ctrl-C, before any result */
 
 #define CLI_PIDS_MAX 256
 enum { CLI_EXIT_KILL = 1, CLI_EXIT_DETACH };

@@ -1,6 +1,6 @@
 /*
  * The loop without a screen, see headless.h. Signals come in through a descriptor:
- *   SIGINT   attached: detach and end. Launched: the program got it too; wait for its end;
+ *   SIGINT   attached: detach and end, without a result if it came before the beginning. Launched: the program got it too; wait for its end;
  *            a second one kills it.
  *   SIGTERM, SIGHUP  write the snapshot, then kill a launched program, detach from an attached one.
  *   SIGUSR1  a snapshot now.
@@ -23,8 +23,11 @@
 #include "cli.h"
 #include "collect/collect.h"
 #include "dump.h"
+#include "export/export.h"
 #include "heap/view.h"
+#include "loader.h"
 #include "saver.h"
+#include "symbol/names.h"
 
 static void signal_set(sigset_t *set)
 {
@@ -145,10 +148,10 @@ static void on_signal(struct loop *l, int sig)
 		if (!l->launched)
 			l->next = LEAVE;
 		else if (l->interrupts++)
-			collector_kill(l->c, SIGKILL);
+			collector_kill(l->c, COLLECT_SUM, SIGKILL);
 		else if (l->cli->io_given && l->cli->io != RELAY_INHERIT)
 			/* in a session of its own: the terminal's Ctrl-C doesn't reach it */
-			collector_kill(l->c, SIGINT);
+			collector_kill(l->c, COLLECT_SUM, SIGINT);
 		return;
 	default:
 		l->next = cli_kills_on_exit(l->cli) ? LEAVE_KILL : LEAVE;
@@ -223,7 +226,7 @@ static void watch(struct loop *l, int sigfd)
 static void leave(struct loop *l)
 {
 	if (l->next == LEAVE_KILL) {
-		collector_kill(l->c, SIGKILL);
+		collector_kill(l->c, COLLECT_SUM, SIGKILL);
 		if (collector_wait_end(l->c, KILL_SECONDS))
 			return;
 	}
@@ -257,6 +260,45 @@ static int exit_code(const struct loop *l)
 	return 0;
 }
 
+struct err *headless_read(const char *path, struct view **ret_view, struct names **ret_names, int *ret_signal)
+{
+	struct names *names = names_create(NULL);
+	struct loader *loader = loader_create(path, names);
+	struct err *err = NULL;
+	sigset_t set;
+
+	*ret_view = NULL;
+	*ret_signal = 0;
+	signal_set(&set);
+	sigdelset(&set, SIGUSR1);	/* nothing to write yet */
+	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	while (!loader_done(loader) && !*ret_signal) {
+		struct pollfd p[2] = {
+			{ .fd = loader_fd(loader), .events = POLLIN }, { .fd = sigfd, .events = POLLIN },
+		};
+		struct signalfd_siginfo info;
+		poll(p, 2, -1);
+		if (read(sigfd, &info, sizeof(info)) == sizeof(info))
+			*ret_signal = (int)info.ssi_signo;
+	}
+	if (!*ret_signal)
+		err = loader_take(loader, ret_view);
+	bool over = loader_destroy(loader);
+	if (*ret_view)
+		*ret_names = names;
+	else if (over)
+		names_destroy(names);
+	return err;
+}
+
+/* A Ctrl-C while the way into the processes was still being looked for? */
+static bool interrupted_early(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && sigismember(&set, SIGINT);
+}
+
 int headless_watch(const struct cli *cli, struct collector *c, struct saver *saver)
 {
 	struct loop l = {
@@ -272,6 +314,12 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	err_free(report_set_base(l.report, cli->base_view, cli->base_names));
 	signal_set(&set);
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (!l.launched && interrupted_early()) {
+		leave(&l);
+		report_destroy(l.report);
+		dumper_destroy(l.dumper);
+		return l.failed ? EXIT_FAILED : EXIT_INTERRUPTED;
+	}
 	watch(&l, sigfd);
 	collector_hurry(c);
 	/* the last state of things, while the target is still there to be looked at */

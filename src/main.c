@@ -148,13 +148,16 @@ static int view_snapshot(struct cli *cli, bool screen)
 {
 	struct view *view;
 	struct names *names;
+	int sig;
 
 	struct export_options options = export_options(cli);
 	if (screen)
 		return screen_show(cli, &options, judge);
-	struct err *err = snapshot_read(cli->input, &view, &names);
+	struct err *err = headless_read(cli->input, &view, &names, &sig);
 	if (err)
 		return fail(err, EXIT_FAILED);
+	if (sig)
+		return 128 + sig;
 	struct saver *saver = saver_create(NULL, view, names, &options);
 	int code = headless_show(cli, view, names, saver);
 	saver_destroy(saver);
@@ -176,7 +179,8 @@ static struct err *make_terminal(const struct cli *cli, bool screen, struct rela
 			    &spec->new_session);
 }
 
-static int watch(struct cli *cli, bool screen)
+/* ret_refused, if there is one: gets the reason why it can't be attached to, which is printed else. */
+static int watch(struct cli *cli, bool screen, struct err **ret_refused)
 {
 	struct collect_config config = {
 		.pids = cli->pids, .npids = cli->mode == CLI_RUN ? 0 : cli->npids, .follow = cli->follow,
@@ -202,7 +206,11 @@ static int watch(struct cli *cli, bool screen)
 		relay_launched(relay);
 	if (err) {
 		relay_destroy(relay);
-		return fail(point_to_doctor(err, cli), code);
+		err = point_to_doctor(err, cli);
+		if (!ret_refused)
+			return fail(err, code);
+		*ret_refused = err;
+		return code;
 	}
 	for (const char *line = collector_refusals(c); *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
@@ -211,15 +219,17 @@ static int watch(struct cli *cli, bool screen)
 	code = screen ? screen_watch(cli, c, saver, relay) : headless_watch(cli, c, saver);
 	saver_destroy(saver);
 	struct view *last = collector_view(c);
-	code = judge(cli, last, collector_names(c), collector_modules(c), code);
+	/* of a program it is its own code */
+	if (screen || cli->mode == CLI_RUN || code != EXIT_INTERRUPTED)
+		code = judge(cli, last, collector_names(c), collector_modules(c), code);
 	view_unref(last);
 	collector_destroy(c);
 	relay_destroy(relay);
 	return code;
 }
 
-/* The process picker; false: left without choosing, *ret_code is the exit code. */
-static bool pick(struct cli *cli, int *ret_code)
+/* The process picker; false: left without choosing, *ret_code is the exit code. `pick` remembers what it looked like. */
+static bool pick_process(struct cli *cli, struct ui_pick *pick, int *ret_code)
 {
 	struct ui_options options = {
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
@@ -228,18 +238,40 @@ static bool pick(struct cli *cli, int *ret_code)
 		.themes = &cli->themes, .theme = cli->theme,
 	};
 
-	int sig = 0;
-
-	struct err *err = ui_pick(cli->name, &options, &cli->pids[0], &sig);
-	*ret_code = err ? fail(err, EXIT_FAILED) : sig ? 128 + sig : 0;
-	cli->npids = cli->pids[0] ? 1 : 0;
+	struct err *err = ui_pick(pick, &options);
+	*ret_code = err ? fail(err, EXIT_FAILED) : pick->signal ? 128 + pick->signal : 0;
+	cli->pids[0] = pick->pid;
+	cli->npids = pick->pid ? 1 : 0;
 	return !*ret_code && cli->npids;
+}
+
+/*
+ * Choose a process and watch it. One that can't be attached to, because it has just ended perhaps, is no reason to
+ * leave: the list comes again and says why.
+ */
+static int pick_and_watch(struct cli *cli, bool screen)
+{
+	struct ui_pick pick = { 0 };
+	struct err *refused = NULL;
+	int code;
+
+	snprintf(pick.filter, sizeof(pick.filter), "%s", cli->name ? cli->name : "");
+	while (pick_process(cli, &pick, &code)) {
+		err_free(refused);
+		refused = NULL;
+		code = watch(cli, screen, &refused);
+		if (!refused)
+			break;
+		pick.said = refused->text;
+	}
+	err_free(refused);
+	return code;
 }
 
 static int run(struct cli *cli)
 {
 	bool screen;
-	int code;
+	int code, sig = 0;
 
 	if (cli->mode == CLI_DONE)
 		return cli->exit_code;
@@ -251,12 +283,16 @@ static int run(struct cli *cli)
 		return fail(err, EXIT_FAILED);
 	block_signals(screen);
 	raise_file_limit();
-	if (cli->mode == CLI_PICK && !pick(cli, &code))
-		return code;
-	err = cli->base ? snapshot_read(cli->base, &cli->base_view, &cli->base_names) : NULL;
+	if (cli->base && screen)
+		err = snapshot_read(cli->base, &cli->base_view, &cli->base_names);
+	else if (cli->base)
+		err = headless_read(cli->base, &cli->base_view, &cli->base_names, &sig);
+	if (sig)
+		return 128 + sig;
 	if (err)
 		return fail(err, cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
-	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : watch(cli, screen);
+	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : cli->mode == CLI_PICK ? pick_and_watch(cli, screen) :
+		watch(cli, screen, NULL);
 	view_unref(cli->base_view);
 	names_destroy(cli->base_names);
 	return code;

@@ -147,6 +147,13 @@ static void source_choose_threads(void *ctx, const char *which)
 	collector_choose_threads(((struct source *)ctx)->c, which);
 }
 
+static void source_signal(void *ctx, int sig)
+{
+	struct source *s = ctx;
+
+	collector_kill(s->c, s->process, sig);
+}
+
 static void source_set_refresh(void *ctx, double seconds)
 {
 	collector_set_refresh(((struct source *)ctx)->c, seconds);
@@ -230,7 +237,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 	struct ui_source source = {
 		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
 		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
-		.pause = s->c ? source_pause : NULL,
+		.pause = s->c ? source_pause : NULL, .signal = s->c ? source_signal : NULL,
 		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.want_classes = s->c ? source_want_classes : NULL,
@@ -272,7 +279,7 @@ static bool release(const struct cli *cli, struct collector *c, enum ui_leave le
 		|| (leave == UI_LEAVE_SIGNAL && cli_kills_on_exit(cli));
 
 	if (kill_it) {
-		collector_kill(c, SIGKILL);
+		collector_kill(c, COLLECT_SUM, SIGKILL);
 		if (collector_wait_end(c, KILL_SECONDS))
 			return true;
 	}

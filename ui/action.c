@@ -88,6 +88,7 @@ static struct action_def defs[ACTIONS] = {
 	[ACT_SAVE] = { "S", "save", "Save a snapshot", "Other", EVERYWHERE, "Save", 10 },
 	[ACT_TYPE] = { "I", "type", "Type into the program; C-] ends it", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_PROCESSES] = { "p", "processes", "Several processes: choose which to show, or all together", "Other", EVERYWHERE, NULL, 0 },
+	[ACT_SIGNAL] = { "K", "signal", "Send the program a signal: choose which", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_HELP] = { "F1 ?", "help", "This help", "Other", EVERYWHERE, "Help", 0 },
 	[ACT_LOG] = { "!", "log", "Drops, blind spots, entry points not hooked, messages", "Other", EVERYWHERE, NULL, 0 },
 	[ACT_MEMORY] = { "U", "memory", "Memory: what RSS is made of, and what of the live bytes is in it", "Other", EVERYWHERE, NULL, 0 },

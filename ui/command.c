@@ -7,6 +7,7 @@
  *	group NAME			site, function, stack, module, thread
  *	thread LIST  module NAME	only these (heap_choose_threads)
  *	faults on|off  res on|off	sample page faults, look at what is in memory
+ *	signal NAME			to the program: TERM, SIGTERM or 15
  *	save [FILE]			a snapshot
  *	save-display FILE		what is on the screen as text
  *	save-attrs FILE			its style layer, a letter a cell (style_letter)
@@ -18,6 +19,7 @@
 #include "ui/choice.h"
 #include "ui/file.h"
 #include "ui/screen.h"
+#include "ui/signals.h"
 #include "ui/watching.h"
 
 static bool dump(struct ui *ui, const char *path, bool styles)
@@ -101,6 +103,8 @@ bool command_run(struct ui *ui, const char *line)
 			ui_message(ui, true, "%s is on or off", name);
 			return false;
 		}
+		if (!strcmp(name, "signal"))
+			return signals_command(ui, arg);
 		if (!strcmp(name, "save")) {
 			ui_save(ui, arg);
 			return true;

@@ -10,6 +10,11 @@ static enum menu_did click(struct menu_rows *m, const struct key_event *ev)
 {
 	int y = ev->y - m->inside.y, row = menu_top(m) + y;
 
+	if (ev->button == MOUSE_WHEEL_UP || ev->button == MOUSE_WHEEL_DOWN) {
+		int to = m->cursor + (ev->button == MOUSE_WHEEL_UP ? -1 : 1);
+		m->cursor = to < 0 ? 0 : to < m->n ? to : m->n - 1;
+		return MENU_STAYS;
+	}
 	if (ev->button != MOUSE_LEFT || y < 0 || y >= m->inside.rows || row >= m->n ||
 	    ev->x < m->inside.x || ev->x >= m->inside.x + m->inside.cols)
 		return MENU_CLOSES;
@@ -27,6 +32,12 @@ enum menu_did menu_rows_key(struct ui *ui, struct menu_rows *m, const struct key
 		return MENU_STAYS;
 	case ACT_DOWN:
 		m->cursor = (m->cursor + 1) % m->n;
+		return MENU_STAYS;
+	case ACT_TOP:
+		m->cursor = 0;
+		return MENU_STAYS;
+	case ACT_BOTTOM:
+		m->cursor = m->n - 1;
 		return MENU_STAYS;
 	case ACT_OPEN:
 		return MENU_CHOSE;

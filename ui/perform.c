@@ -12,6 +12,7 @@
 #include "ui/modal.h"
 #include "ui/output.h"
 #include "ui/processes.h"
+#include "ui/signals.h"
 #include "ui/tools.h"
 #include "ui/watching.h"
 
@@ -319,6 +320,9 @@ static bool act_generally(struct ui *ui, enum action a)
 		return true;
 	case ACT_PROCESSES:
 		processes_open(ui);
+		return true;
+	case ACT_SIGNAL:
+		signals_open(ui);
 		return true;
 	case ACT_HELP:
 		help_open(ui);

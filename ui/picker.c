@@ -1,8 +1,9 @@
 /*
- * The process picker: who could be watched, largest first; typing filters; Enter chooses. Rows that
- * can't be attached are dim, and say why at the bottom.
+ * The process picker: who could be watched, largest first, and how they grow while it is looked at; typing filters; Enter
+ * chooses. Rows that can't be attached are dim, and say why at the bottom.
  */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +22,15 @@
 #include "ui/tty.h"
 #include "ui/ui.h"
 
-#define REFRESH_SECONDS 2.0
+#define REFRESH_SECONDS 1.0
+#define REFRESH_SHARE 0.05	/* of the time, where there are so many processes that reading them takes long */
+#define GROWTH_COLS 72		/* of the screen, for that column */
 #define TYPE "type to filter"
+
+struct seen {
+	pid_t pid;
+	uint64_t start, rss;
+};
 
 void picker_init(struct picker *p, const char *filter)
 {
@@ -34,7 +42,44 @@ void picker_deinit(struct picker *p)
 {
 	proclist_free(p->rows, p->n);
 	free(p->shown);
+	free(p->seen);
+	free(p->said);
 	memset(p, 0, sizeof(*p));
+}
+
+void picker_say(struct picker *p, const char *text)
+{
+	free(p->said);
+	p->said = text ? xstrdup(text) : NULL;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static const struct seen *seen_find(const struct seen *seen, size_t n, const struct proc_row *row)
+{
+	const struct seen key = { .pid = row->pid };
+	const struct seen *s = n ? bsearch(&key, seen, n, sizeof(*seen), compare_pids) : NULL;
+
+	return s && s->start == row->start ? s : NULL;
+}
+
+/* Note what those have that are seen for the first time, and forget who has ended. */
+static void see(struct picker *p, const struct proc_row *rows, size_t n)
+{
+	struct seen *seen = xcalloc(n + 1, sizeof(*seen));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct seen *before = seen_find(p->seen, p->n, &rows[i]);
+		seen[i] = before ? *before : (struct seen){ rows[i].pid, rows[i].start, rows[i].rss };
+	}
+	qsort(seen, n, sizeof(*seen), compare_pids);
+	free(p->seen);
+	p->seen = seen;
 }
 
 static bool wanted(const struct picker *p, const struct proc_row *row)
@@ -67,6 +112,7 @@ static void refilter(struct picker *p)
 
 void picker_take(struct picker *p, struct proc_row *rows, size_t n)
 {
+	see(p, rows, n);
 	proclist_free(p->rows, p->n);
 	p->rows = rows;
 	p->n = n;
@@ -87,7 +133,27 @@ static void age_text(char buf[TEXT_NUMBER], double seconds)
 		snprintf(buf, TEXT_NUMBER, "%lud", s / 86400);
 }
 
-static void draw_row(struct canvas *c, int y, const struct proc_row *row, bool cursor)
+static double growth_of(const struct picker *p, const struct proc_row *row)
+{
+	const struct seen *first = seen_find(p->seen, p->n, row);
+
+	return first ? (double)row->rss - (double)first->rss : 0;
+}
+
+/* A command line that is too long begins with the program's own name, without the folders it lies in. */
+static const char *brief(const struct canvas *c, const char *command, int cols)
+{
+	const char *name = command;
+
+	if (canvas_width(c, command) <= cols)
+		return command;
+	for (const char *s = command; *s && *s != ' '; s++)
+		if (*s == '/' && s[1] && s[1] != ' ')
+			name = s + 1;
+	return name;
+}
+
+static void draw_row(const struct picker *p, struct canvas *c, int y, const struct proc_row *row, bool cursor)
 {
 	style_t style = row->refusal ? STYLE_DIM : STYLE_TEXT;
 	char buf[FORMAT_BUF], age[TEXT_NUMBER];
@@ -102,6 +168,12 @@ static void draw_row(struct canvas *c, int y, const struct proc_row *row, bool c
 	}
 	canvas_put_right(c, y, x, 7, style | STYLE_STRONG, format_bytes(buf, row->rss, 7));
 	x += 8;
+	if (c->cols >= GROWTH_COLS) {
+		double growth = growth_of(p, row);
+		style_t how = growth > 0 ? STYLE_GREW : growth < 0 ? STYLE_SHRANK : STYLE_DIM;
+		canvas_put_right(c, y, x, 8, row->refusal ? style : how, format_delta(buf, growth, 8, true));
+		x += 9;
+	}
 	if (wide) {
 		snprintf(buf, sizeof(buf), "%u", row->threads);
 		canvas_put_right(c, y, x, 5, style, buf);
@@ -109,7 +181,7 @@ static void draw_row(struct canvas *c, int y, const struct proc_row *row, bool c
 		canvas_put_right(c, y, x + 6, 5, style, age);
 		x += 12;
 	}
-	canvas_put_cut(c, y, x + 1, c->cols - x - 1, style, row->command ? row->command : "");
+	canvas_put_cut(c, y, x + 1, c->cols - x - 1, style, brief(c, row->command ? row->command : "", c->cols - x - 1));
 	if (cursor) {
 		canvas_char(c, y, 0, STYLE_TEXT, '>');
 		canvas_restyle(c, y, 0, c->cols, 0, STYLE_SELECTED);
@@ -124,10 +196,16 @@ static const char *fitting(const struct canvas *c, const char *const texts[])
 	return *texts;
 }
 
+/* What is wrong: with the last choice, or with the row under the cursor; NULL: nothing. */
+static const char *problem(const struct picker *p)
+{
+	return p->said ? p->said : p->list.cursor < p->nshown ? p->shown[p->list.cursor]->refusal : NULL;
+}
+
 /* Rows for what Enter would do, or why it can't: a reason that is cut in one has two. */
 static int about_rows(const struct picker *p, const struct canvas *c)
 {
-	const char *why = p->list.cursor < p->nshown ? p->shown[p->list.cursor]->refusal : NULL;
+	const char *why = problem(p);
 
 	return c->rows < 5 ? 0 : why && c->rows >= 8 && canvas_width(c, why) > c->cols ? 2 : 1;
 }
@@ -139,24 +217,23 @@ static void draw_about(const struct picker *p, struct canvas *c, int rows)
 		"Enter: stops it for some ms, hooks malloc; undone at the end",
 		"Enter: hooks malloc, undone at the end", NULL,
 	};
-	const struct proc_row *row = p->nshown ? p->shown[p->list.cursor] : NULL;
+	const char *why = problem(p);
 
-	if (!row)
-		return;
-	if (!row->refusal) {
-		canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_DIM, fitting(c, does));
+	if (!why) {
+		if (p->nshown)
+			canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_DIM, fitting(c, does));
 		return;
 	}
-	size_t n = canvas_fit(c, row->refusal, c->cols);
+	size_t n = canvas_fit(c, why, c->cols);
 	if (rows < 2) {
-		canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, row->refusal);
+		canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, why);
 		return;
 	}
-	while (n > 1 && row->refusal[n] != ' ')
+	while (n > 1 && why[n] != ' ')
 		n--;
-	CLEANUP_FREE char *first = xstrndup(row->refusal, n);
+	CLEANUP_FREE char *first = xstrndup(why, n);
 	canvas_put_cut(c, c->rows - 3, 0, c->cols, STYLE_WARN, first);
-	canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, row->refusal + n + (row->refusal[n] == ' '));
+	canvas_put_cut(c, c->rows - 2, 0, c->cols, STYLE_WARN, why + n + (why[n] == ' '));
 }
 
 void picker_draw(struct picker *p, struct canvas *c)
@@ -170,6 +247,7 @@ void picker_draw(struct picker *p, struct canvas *c)
 		"Enter Attach  Esc All again  F10 Quit", "Enter Attach  Esc All again", NULL,
 	};
 	bool wide = c->cols >= 60;
+	int more = c->cols >= GROWTH_COLS ? 9 : 0;
 	int top = c->rows >= 6 ? 2 : c->rows >= 3 ? 1 : 0, bottom = c->rows >= 4 ? 1 : 0;
 	int about = about_rows(p, c);
 	int rows = c->rows - top - bottom - about;
@@ -190,12 +268,14 @@ void picker_draw(struct picker *p, struct canvas *c)
 			canvas_put(c, 1, 10, STYLE_HEADING, "USER");
 		canvas_put(c, 1, wide ? 25 : 14, STYLE_HEADING_SORT, "RSS▼");
 		if (wide)
-			canvas_put(c, 1, 31, STYLE_HEADING, "THR   AGE");
-		canvas_put(c, 1, wide ? 42 : 19, STYLE_HEADING, "COMMAND");
+			canvas_put(c, 1, 31 + more, STYLE_HEADING, "THR   AGE");
+		if (more)
+			canvas_put(c, 1, 31, STYLE_HEADING, "GROWTH");
+		canvas_put(c, 1, wide ? 42 + more : 19, STYLE_HEADING, "COMMAND");
 	}
 	list_set(&p->list, p->nshown, rows);
 	for (int i = 0; i < rows && p->list.top + i < p->nshown; i++)
-		draw_row(c, top + i, p->shown[p->list.top + i], p->list.top + i == p->list.cursor);
+		draw_row(p, c, top + i, p->shown[p->list.top + i], p->list.top + i == p->list.cursor);
 	if (!p->nshown && rows > 0)
 		canvas_put(c, top, 2, STYLE_DIM, "no process matches");
 	if (about)
@@ -210,6 +290,7 @@ enum picker_result picker_key(struct picker *p, const struct key_event *ev)
 	size_t len = strlen(p->filter);
 	uint32_t key = ev->key;
 
+	picker_say(p, NULL);
 	if (key == UKEY_MOUSE) {
 		int row = ev->y - 2;
 		if (ev->button == MOUSE_WHEEL_UP || ev->button == MOUSE_WHEEL_DOWN)
@@ -255,8 +336,7 @@ static double clock_now(void)
 }
 
 /* One round of the loop; false: leave. */
-static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *read_at, pid_t *ret_pid,
-		 int *ret_signal)
+static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *read_at, struct ui_pick *pick)
 {
 	struct pollfd fds[2] = {
 		{ .fd = tty_fd(tty), .events = POLLIN }, { .fd = restore_fd(), .events = POLLIN },
@@ -264,15 +344,17 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 	struct key_event ev;
 	int sig, rows, cols;
 
-	if (clock_now() - *read_at >= REFRESH_SECONDS) {
+	double now = clock_now();
+	if (now >= *read_at) {
 		size_t n;
 		struct proc_row *list = proclist_read(&n);
 		picker_take(p, list, n);
-		*read_at = clock_now();
+		double took = clock_now() - now;
+		*read_at = now + fmax(REFRESH_SECONDS, took / REFRESH_SHARE);
 	}
 	picker_draw(p, c);
 	tty_draw(tty, c, false);
-	if (poll(fds, 2, (int)(REFRESH_SECONDS * 1000)) < 0 && errno != EINTR)
+	if (poll(fds, 2, (int)(fmax(*read_at - clock_now(), 0) * 1000) + 1) < 0 && errno != EINTR)
 		return false;
 	while ((sig = restore_next())) {
 		if (sig == SIGTSTP)
@@ -282,14 +364,14 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 		else if (sig == SIGWINCH)
 			tty_resized(tty);
 		else
-			*ret_signal = sig;
-		if (*ret_signal)
+			pick->signal = sig;
+		if (pick->signal)
 			return false;
 		tty_size(tty, &rows, &cols);
 		canvas_resize(c, rows, cols);
 	}
 	if (tty_is_gone(fds[0].revents)) {
-		*ret_signal = SIGHUP;
+		pick->signal = SIGHUP;
 		return false;
 	}
 	while (fds[0].revents && tty_key(tty, &ev)) {
@@ -301,33 +383,34 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 		}
 		enum picker_result result = picker_key(p, &ev);
 		if (result == PICKER_CHOSEN)
-			*ret_pid = p->cursor;
+			pick->pid = p->cursor;
 		if (result == PICKER_INTERRUPTED)
-			*ret_signal = SIGINT;
+			pick->signal = SIGINT;
 		if (result != PICKER_GOES_ON)
 			return false;
 	}
 	return true;
 }
 
-struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid,
-		    int *ret_signal)
+struct err *ui_pick(struct ui_pick *pick, const struct ui_options *options)
 {
 	struct tty *tty;
 	struct picker p;
 	int rows, cols;
-	double read_at = -10;
+	double read_at = 0;	/* when the list is to be read */
 
-	*ret_pid = 0;
-	*ret_signal = 0;
+	pick->pid = 0;
+	pick->signal = 0;
 	struct err *err = tty_open(options, &tty);
 	if (err)
 		return err;
 	tty_size(tty, &rows, &cols);
 	struct canvas *c = canvas_create(rows, cols, tty_unicode(tty));
-	picker_init(&p, filter);
-	while (step(&p, tty, c, &read_at, ret_pid, ret_signal))
+	picker_init(&p, pick->filter);
+	picker_say(&p, pick->said);
+	while (step(&p, tty, c, &read_at, pick))
 		;
+	memcpy(pick->filter, p.filter, sizeof(pick->filter));
 	picker_deinit(&p);
 	canvas_destroy(c);
 	tty_close(tty);

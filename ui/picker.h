@@ -10,22 +10,27 @@
 #include "ui/list.h"
 
 struct proc_row;
+struct seen;
 
 struct picker {
 	struct list list;
 	struct proc_row *rows;		/* owned */
+	struct seen *seen;		/* the same processes by pid, and what they had at first */
 	size_t n;
 	struct proc_row **shown;	/* those the filter leaves */
 	size_t nshown;
 	pid_t cursor;			/* process under the cursor, 0: none */
 	char filter[64];
+	char *said;			/* why the last one chosen couldn't be attached to; NULL: nothing to say */
 };
 
 enum picker_result { PICKER_GOES_ON, PICKER_CHOSEN, PICKER_LEFT, PICKER_INTERRUPTED };
 
 void picker_init(struct picker *p, const char *filter);
 void picker_deinit(struct picker *p);
-/* A fresh list; takes it over. The cursor stays on its process. */
+/* A line to show until the next key; copied. */
+void picker_say(struct picker *p, const char *text);
+/* A fresh list; takes it over. The cursor stays on its process. Growth counts from the first list a process was in. */
 void picker_take(struct picker *p, struct proc_row *rows, size_t n);
 void picker_draw(struct picker *p, struct canvas *c);
 /* Esc takes the filter back first, then leaves. */

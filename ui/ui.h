@@ -53,6 +53,8 @@ struct ui_source {
 	size_t (*processes)(void *ctx, struct ui_process **ret);
 	bool (*choose)(void *ctx, uint32_t id);
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
+	/* Send the process shown a signal, of all together the first. NULL: can't. */
+	void (*signal)(void *ctx, int sig);
 	/* Show blocks of these threads alone (heap_choose_threads), NULL: of all; a view follows. NULL: can't. */
 	void (*choose_threads)(void *ctx, const char *which);
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */
@@ -130,10 +132,14 @@ struct err *ui_terminal(struct ui_terminal *ret);
 struct err *ui_run(const struct ui_source *source, struct names *names, struct relay *relay,
 		   const struct ui_options *options, enum ui_leave *ret_leave, int *ret_signal);
 
-/* The process picker: *ret_pid 0 if the user left without choosing; *ret_signal: by Ctrl-C or a
- * signal, else 0. `filter` to begin with or NULL. */
-struct err *ui_pick(const char *filter, const struct ui_options *options, pid_t *ret_pid,
-		    int *ret_signal);
+/* The process picker, and what is to be seen of it when it opens again. */
+struct ui_pick {
+	char filter[64];	/* to begin with; then what it was at the end */
+	const char *said;	/* a line to show: why the last choice couldn't be attached to. Borrowed, or NULL */
+	pid_t pid;		/* out: 0 if the user left without choosing, */
+	int signal;		/* out: and by which signal or Ctrl-C, else 0 */
+};
+struct err *ui_pick(struct ui_pick *pick, const struct ui_options *options);
 
 /* The key table as text, for --keys and the man page: "keys\taction\tname\n" lines. */
 void ui_print_keys(void);

@@ -139,7 +139,11 @@ void collector_choose_threads(struct collector *c, const char *which);
  * they have told stays. What is resident is looked at, or no more. */
 void collector_want_faults(struct collector *c, bool want);
 void collector_want_res(struct collector *c, bool want);
-void collector_kill(struct collector *c, int sig);		/* signal the (first) process; SIGKILL: all of a launched program */
+/*
+ * Signal a process; COLLECT_SUM: the first one, and by SIGKILL all of a launched program. Signals are sent in the order
+ * of the calls; one that can't be sent is told in the log, one to a process that is no longer watched is none.
+ */
+void collector_kill(struct collector *c, uint32_t id, int sig);
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);
 /* The end is near: the collector's thread is preferred to the program's from now on, where that is permitted. */

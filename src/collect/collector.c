@@ -40,6 +40,11 @@ struct published {
 	struct view **views;		/* one for each in the list */
 };
 
+struct signal_wanted {
+	uint32_t id;			/* of a process, or COLLECT_SUM */
+	int sig;
+};
+
 struct collector {
 	struct collect_config config;
 	pthread_t thread;
@@ -68,7 +73,8 @@ struct collector {
 	uint64_t want_rate;
 	bool want_rate_set;
 	double want_refresh;		/* 0: unchanged */
-	int want_signal;
+	struct signal_wanted *want_signals;	/* in the order of asking */
+	size_t nsignals, signals_cap;
 	char *want_threads;
 	bool want_threads_set;
 	bool want_detach, want_stop;
@@ -158,7 +164,8 @@ struct wants {
 	bool pause_set, pause, rate_set, detach, stop, now;
 	uint64_t rate;
 	double refresh;
-	int sig;
+	struct signal_wanted *signals;	/* owned */
+	size_t nsignals;
 	int faults, res;		/* 1, 0; -1: as before */
 	bool threads_set;
 	char *threads;			/* owned */
@@ -170,7 +177,7 @@ static struct wants take_wants(struct collector *c)
 	struct wants w = {
 		.pause_set = c->want_pause_set, .pause = c->want_pause,
 		.rate_set = c->want_rate_set, .rate = c->want_rate,
-		.refresh = c->want_refresh, .sig = c->want_signal,
+		.refresh = c->want_refresh, .signals = c->want_signals, .nsignals = c->nsignals,
 		.detach = c->want_detach, .stop = c->want_stop,
 		.now = c->now_asked != c->now_done,
 		.threads_set = c->want_threads_set, .threads = c->want_threads,
@@ -181,7 +188,8 @@ static struct wants take_wants(struct collector *c)
 	c->want_threads = NULL;
 	c->want_pause_set = c->want_rate_set = false;
 	c->want_refresh = 0;
-	c->want_signal = 0;
+	c->want_signals = NULL;
+	c->nsignals = c->signals_cap = 0;
 	pthread_mutex_unlock(&c->lock);
 	return w;
 }
@@ -207,8 +215,9 @@ static bool carry_out(struct collector *c, struct wants *w)
 		follow_want_res(c->follow, w->res);
 	if (w->refresh > 0)
 		c->config.refresh = w->refresh;
-	if (w->sig)
-		follow_signal(c->follow, w->sig);
+	for (size_t i = 0; i < w->nsignals; i++)
+		follow_signal(c->follow, w->signals[i].id, w->signals[i].sig);
+	free(w->signals);
 	return w->detach || w->stop;
 }
 
@@ -597,10 +606,11 @@ void collector_choose_threads(struct collector *c, const char *which)
 	wake(c);
 }
 
-void collector_kill(struct collector *c, int sig)
+void collector_kill(struct collector *c, uint32_t id, int sig)
 {
 	pthread_mutex_lock(&c->lock);
-	c->want_signal = sig;
+	VEC_GROW(c->want_signals, c->nsignals, c->signals_cap);
+	c->want_signals[c->nsignals++] = (struct signal_wanted){ id, sig };
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
 }

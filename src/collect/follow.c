@@ -401,8 +401,14 @@ void follow_want_res(struct follow *f, bool want)
 			session_want_res(f->ps.list[i]->session, want);
 }
 
-void follow_signal(struct follow *f, int sig)
+void follow_signal(struct follow *f, uint32_t id, int sig)
 {
+	if (id != COLLECT_SUM) {
+		struct process *p = processes_by_id(&f->ps, id);
+		if (p && p->session)
+			session_signal(p->session, sig);
+		return;
+	}
 	/* a shell that is killed doesn't take along what it has started, which would go on unseen */
 	bool all = sig == SIGKILL && launched(f);
 

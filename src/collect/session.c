@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -771,8 +773,13 @@ void session_want_res(struct session *s, bool want)
 
 void session_signal(struct session *s, int sig)
 {
-	if (!s->ended)
-		kill(target_pid(s->target), sig);
+	int fd = session_pidfd(s);
+
+	if (s->ended)
+		return;
+	/* an attached process may have ended since, and its number be another's; a launched one's isn't before it is waited for */
+	if (fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) : kill(target_pid(s->target), sig))
+		log_line("signal %d to process %d: %s", sig, (int)target_pid(s->target), strerror(errno));
 }
 
 int session_pidfd(const struct session *s)

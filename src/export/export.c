@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "export/file.h"
 #include "export/folded.h"
+#include "export/json.h"
 #include "export/pprof.h"
 #include "export/text.h"
 #include "heap/view.h"
@@ -23,6 +24,7 @@ static const struct {
 	{ ".pprof", EXPORT_PPROF },
 	{ ".pb", EXPORT_PPROF },
 	{ ".folded", EXPORT_FOLDED },
+	{ ".json", EXPORT_JSON },
 	{ ".txt", EXPORT_TEXT },
 };
 
@@ -46,7 +48,7 @@ struct err *export_format_of(const char *path, enum export_format *ret)
 		}
 	}
 	return err_new(ERR_BAD_INPUT, "%s: the suffix says no format: use .pb.gz, .pprof or .pb "
-		       "(pprof), .folded or .txt", path);
+		       "(pprof), .folded, .json or .txt", path);
 }
 
 static struct err *write_to(FILE *out, const char *path, enum export_format format,
@@ -58,6 +60,8 @@ static struct err *write_to(FILE *out, const char *path, enum export_format form
 		return pprof_write(out, report, names, mods, !ends_in(path, ".pb"));
 	case EXPORT_FOLDED:
 		return folded_write(out, report, value);
+	case EXPORT_JSON:
+		return json_write(out, report, value);
 	case EXPORT_TEXT:
 		return text_write(out, report, value);
 	}

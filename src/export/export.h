@@ -21,6 +21,7 @@ struct modules;
 enum export_format {
 	EXPORT_PPROF,		/* .pb.gz, .pprof, .pb (not compressed) */
 	EXPORT_FOLDED,		/* .folded: "outer;…;inner value" a line, value = live bytes or --value */
+	EXPORT_JSON,		/* .json: header, graph, threads, sites, stacks; see json.h */
 	EXPORT_TEXT,		/* .txt: header, totals, sites, a tree of the largest */
 };
 /* By suffix; ERR_BAD_INPUT naming the known suffixes. "-" is pprof. */

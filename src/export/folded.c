@@ -8,13 +8,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-
-/* A cell whose children are being written. Recursive programs have deep trees: no recursion here. */
-struct level {
-	const struct report_cell *const *children;
-	size_t n, at;
-	size_t path_len;	/* of the path to the cell itself */
-};
+#include "export/paths.h"
 
 struct path {
 	char *text;
@@ -38,42 +32,37 @@ static void path_add(struct path *path, const char *function)
 	path->text[path->len] = '\0';
 }
 
+struct folded {
+	FILE *out;
+	enum report_value value;
+	struct path path;
+	size_t *ends;		/* of path, after each function */
+	size_t cap;
+};
+
+static bool write_path(void *ctx, const struct report_cell *const *cells, size_t n)
+{
+	struct folded *f = ctx;
+	const struct report_cell *cell = cells[n - 1];
+
+	VEC_GROW(f->ends, n - 1, f->cap);
+	f->path.len = n > 1 ? f->ends[n - 2] : 0;
+	path_add(&f->path, cell->function);
+	f->ends[n - 1] = f->path.len;
+	double own = report_value_of(&cell->self, f->value);
+	if (own >= 0.5)
+		fprintf(f->out, "%s %llu\n", f->path.text, (unsigned long long)(own + 0.5));
+	return report_value_of(&cell->total, f->value) > 0 && !ferror(f->out);
+}
+
 struct err *folded_write(FILE *out, struct report *report, enum report_value value)
 {
-	struct report_tree *tree = report_tree(report, false);
-	struct path path = { 0 };
-	struct level *levels = NULL;
-	size_t depth = 0, cap = 0;
+	struct folded f = { .out = out, .value = value };
 
 	errno = 0;
-	if (tree) {
-		VEC_GROW(levels, depth, cap);
-		levels[depth] = (struct level){ 0 };
-		levels[depth].children = report_tree_children(tree, report_tree_root(tree), value,
-							      &levels[depth].n);
-		depth = 1;
-	}
-	while (depth && !ferror(out)) {
-		struct level *level = &levels[depth - 1];
-		if (level->at == level->n) {
-			depth--;
-			continue;
-		}
-		const struct report_cell *cell = level->children[level->at++];
-		path.len = level->path_len;
-		path_add(&path, cell->function);
-		double own = report_value_of(&cell->self, value);
-		if (own >= 0.5)
-			fprintf(out, "%s %llu\n", path.text, (unsigned long long)(own + 0.5));
-		if (!cell->has_children || report_value_of(&cell->total, value) <= 0)
-			continue;
-		VEC_GROW(levels, depth, cap);
-		struct level *below = &levels[depth++];
-		*below = (struct level){ .path_len = path.len };
-		below->children = report_tree_children(tree, cell, value, &below->n);
-	}
-	free(levels);
-	free(path.text);
+	paths_walk(report, value, write_path, &f);
+	free(f.ends);
+	free(f.path.text);
 	if (fflush(out) || ferror(out))
 		return err_errno(errno ? errno : EIO, "writing folded stacks");
 	return NULL;

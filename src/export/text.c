@@ -30,13 +30,12 @@ static const char *location(const struct report_site *site, char *buf, size_t le
 
 static void write_header(FILE *out, const struct view *view)
 {
-	static const char *const states[] = { "running", "paused", "exited", "detached", "snapshot" };
 	char a[TEXT_NUMBER], b[TEXT_NUMBER];
 	const struct view_info *info = &view->info;
 	const struct trace_stats *s = &view->totals.s;
 
 	fprintf(out, "heaptop: %s [%d], %s, after %s\n", info->command, info->pid,
-		(unsigned)info->state < 5 ? states[info->state] : "?", text_clock(a, view->time));
+		view_state_name(info->state), text_clock(a, view->time));
 	if (info->processes > 1)
 		fprintf(out, "the sum of %u processes\n", info->processes);
 	if (info->thread)

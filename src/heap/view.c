@@ -9,6 +9,16 @@
 #include "heap/sums.h"
 #include "heap/touches.h"
 
+const char *view_state_name(enum view_state state)
+{
+	static const char *const names[] = {
+		[VIEW_RUNNING] = "running", [VIEW_PAUSED] = "paused", [VIEW_EXITED] = "exited",
+		[VIEW_DETACHED] = "detached", [VIEW_SNAPSHOT] = "snapshot",
+	};
+
+	return (unsigned)state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
 struct view *view_create(void)
 {
 	struct view *view = xcalloc(1, sizeof(*view));

@@ -68,6 +68,9 @@ enum view_state {
 	VIEW_SNAPSHOT,		/* read from a file */
 };
 
+/* "running" …; "?" if it is none of them. */
+const char *view_state_name(enum view_state state);
+
 /* A hook that couldn't be placed. */
 struct view_unhooked {
 	char *name, *module, *reason;

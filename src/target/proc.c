@@ -225,8 +225,11 @@ char *proc_command(pid_t pid)
 	char *text = proc_read(pid, 0, "cmdline", 4 << 20, &len);
 
 	if (text) {
-		/* Arguments are separated and ended by NULs. */
-		while (len && text[len - 1] == '\0')
+		/*
+		 * Arguments are separated and ended by NULs. Who writes a title of its own there fills what is left of
+		 * the room with blanks (redis) or NULs (postgres, nginx).
+		 */
+		while (len && (text[len - 1] == '\0' || text[len - 1] == ' '))
 			len--;
 		for (size_t i = 0; i < len; i++) {
 			if (text[i] == '\0')

@@ -68,6 +68,7 @@ static bool read_row(pid_t pid, struct user_cache users[64], struct proc_row *ro
 	memcpy(row->user, user->name, sizeof(row->user));
 	row->rss = read_rss(pid);
 	row->threads = stat.threads;
+	row->start = stat.start;
 	/* Start times count from boot and include suspended time. */
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	row->age = (double)boot.tv_sec + (double)boot.tv_nsec * 1e-9 -

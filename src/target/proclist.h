@@ -16,6 +16,7 @@ struct proc_row {
 	char user[32];
 	uint64_t rss;		/* bytes */
 	uint32_t threads;
+	uint64_t start;		/* clock ticks from boot to its start: with the pid, which process it is */
 	double age;		/* seconds since its start */
 	char *command;		/* sanitised command line, or [name] */
 	char *refusal;		/* NULL: can be attached; else target_check()'s text */

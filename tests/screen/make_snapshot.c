@@ -1,5 +1,5 @@
 /*
- * make_snapshot FILE [RATE]: the made-up heap of tests/lib/fakeheap.c as a snapshot file, in the
+ * make_snapshot FILE [RATE [hostile]]: the made-up heap of tests/lib/fakeheap.c as a snapshot file, in the
  * format of FILE's suffix: something that is always the same to open with -i.
  */
 #include <stdio.h>
@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 	struct export_options options = { .value = REPORT_LIVE_BYTES };
 	char *path = NULL;
 
+	config.hostile = argc > 3;
 	if (argc < 2)
 		return 2;
 	struct fakeheap *f = fakeheap_create(&config);

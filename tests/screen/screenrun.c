@@ -51,6 +51,13 @@ static void source_choose_threads(void *ctx, const char *which)
 	s->view = fakeheap_view(s->heap);
 }
 
+/* Told on the standard output, for the test to read. */
+static void source_signal(void *ctx, int sig)
+{
+	(void)ctx;
+	printf("signal %d\n", sig);
+}
+
 static void source_save(void *ctx, const char *path)
 {
 	(void)ctx;
@@ -97,10 +104,10 @@ static int env_number(const char *name, int otherwise)
 static int show_picker(const char *typed, bool unicode)
 {
 	static const struct proc_row made[] = {
-		{ 812, 1000, "user", UINT64_C(3) << 30, 31, 93600, "sceneview --hd scene.json", NULL },
-		{ 4, 0, "root", UINT64_C(512) << 20, 1, 7200, "dbd --config /etc/dbd.conf", "it runs as another user" },
-		{ 4242, 1000, "user", UINT64_C(24) << 20, 6, 61, "漢字 server --port 80", NULL },
-		{ 99, 1000, "user", UINT64_C(900) << 10, 1, 2, "[no program]", "it has no allocator that heaptop knows" },
+		{ 812, 1000, "user", UINT64_C(3) << 30, 31, 0, 93600, "sceneview --hd scene.json", NULL },
+		{ 4, 0, "root", UINT64_C(512) << 20, 1, 0, 7200, "dbd --config /etc/dbd.conf", "it runs as another user" },
+		{ 4242, 1000, "user", UINT64_C(24) << 20, 6, 0, 61, "漢字 server --port 80", NULL },
+		{ 99, 1000, "user", UINT64_C(900) << 10, 1, 0, 2, "[no program]", "it has no allocator that heaptop knows" },
 	};
 	size_t n = sizeof(made) / sizeof(made[0]);
 	struct proc_row *rows = xcalloc(n, sizeof(*rows));
@@ -190,7 +197,8 @@ int main(int argc, char **argv)
 	if (!source.view)
 		source.view = fakeheap_view(source.heap);
 	struct ui_source ops = {
-		.ctx = &source, .view = source_view, .save = source_save, .live = !config.snapshot, .launched = launched,
+		.ctx = &source, .view = source_view, .save = source_save,
+		.signal = config.snapshot ? NULL : source_signal, .live = !config.snapshot, .launched = launched,
 		.base = source.base, .base_names = fakeheap_names(source.heap), 
 		.base_name = "runs/before.pb.gz", .processes = several ? source_processes : NULL,
 		.choose = source_choose, .choose_threads = config.snapshot ? NULL : source_choose_threads,

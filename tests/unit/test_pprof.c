@@ -703,7 +703,7 @@ static void test_files(void **state)
 	snprintf(other, sizeof(other), "%s/all.txt", dir);
 	assert_null(export_write(other, view, names, NULL, NULL, NULL));
 	assert_int_equal(unlink(other), 0);
-	err = export_write("x.json", view, names, NULL, &options, NULL);
+	err = export_write("x.jsn", view, names, NULL, &options, NULL);
 	assert_non_null(strstr(err->text, ".folded"));
 	err_free(err);
 	err = export_write("/nonexistent/x.txt", view, names, NULL, &options, NULL);
