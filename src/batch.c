@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "collect/collect.h"
+#include "heap/classes.h"
 #include "heap/view.h"
 #include "report/rss.h"
 #include "report/touched.h"
@@ -260,6 +261,11 @@ static void row(FILE *out, const struct view *view, enum report_group group, con
 		fprintf(out, "\t%" PRIu32 "\t%" PRIu32, site->more->tid, site->more->merged ? site->more->merged : 1);
 	else if (group == REPORT_BY_MODULE)
 		fprintf(out, "\t%" PRIu64, site->more->total.live_bytes);
+	if (site->held.known)
+		fprintf(out, "\t%g", site->held.age ? (double)class_age_until(site->held.age - 1u) / 1e9 : 0.0);
+	else
+		fputc('\t', out);
+	put_figure(out, site->held.known, site->held.threads);
 	fputc('\n', out);
 }
 
@@ -267,6 +273,7 @@ bool batch_frame(FILE *out, struct report *report, enum report_group group, enum
 		 const struct process_list *list)
 {
 	size_t n;
+	report_set_held(report, true);
 	const struct report_site *sites = report_rows(report, group, sort, false, &n);
 
 	bool base = report_base(report) != NULL;
@@ -279,7 +286,7 @@ bool batch_frame(FILE *out, struct report *report, enum report_group group, enum
 	fprintf(out, group == REPORT_BY_SITE ? "# sites: %zu\n" : "# rows: %zu\n", n);
 	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
 		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
-		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\n", base ? "\tdelta_bytes" : "", more_columns(group));
+		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\tage_p50_s\tlive_threads\n", base ? "\tdelta_bytes" : "", more_columns(group));
 	for (size_t i = 0; i < n; i++)
 		row(out, report_view(report), group, &sites[i], base);
 	fputc('\n', out);

@@ -267,6 +267,7 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	sigset_t set;
 
 	report_set_modules(l.report, collector_modules(c));
+	collector_want_classes(c, cli->batch);
 	if (cli->filter)	/* checked by cli_parse */
 		err_free(report_set_filter(l.report, cli->filter));
 	err_free(report_set_base(l.report, cli->base_view, cli->base_names));

@@ -72,6 +72,17 @@ void report_set_user_only(struct report *r, bool on)
 		report_set_user_only(r->base.report, on);
 }
 
+void report_set_held(struct report *r, bool on)
+{
+	r->sites_valid = r->sites_valid && r->held == on;
+	r->held = on;
+}
+
+bool report_has_held(const struct report *r)
+{
+	return r->held;
+}
+
 static bool is_system(struct report *r, uint32_t module, const char *name)
 {
 	const struct module *mod = r->funcs.mods && module ? module_get(r->funcs.mods, module) : NULL;

@@ -86,6 +86,12 @@ const struct view *report_base(const struct report *r);
 
 /* ---- sites ---- */
 #define REPORT_TREND 10
+/* Of a row's live blocks, where each has been looked at (report_set_held). */
+struct report_held {
+	bool known;		/* else the rest is 0 */
+	uint8_t age;		/* age class (heap/classes.h): half of the live bytes, or more, are in it or older */
+	uint32_t threads;	/* that have allocated them, ended ones too; mappings have none */
+};
 struct report_site {
 	uint64_t id;		/* stable from view to view (also when the name comes in) */
 	const char *function;	/* full, demangled or module+offset; valid until the next report_set_view */
@@ -99,6 +105,7 @@ struct report_site {
 	uint32_t ntrend;
 	double trend_seconds;		/* from the first of them to the last */
 	int64_t delta;		/* live bytes less those of the base; 0 without one */
+	struct report_held held;
 	bool fresh, gone;	/* had never allocated in the base; is only there */
 	const struct report_more *more;	/* rows of other groups (groups.h); NULL: a site */
 };
@@ -110,6 +117,12 @@ double report_whole(struct report *r, enum report_value v);
  * are there by REPORT_FAULT_BYTES alone. */
 const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
 				       size_t *ret_n);
+/*
+ * Rows, but those of threads, are to have `held` from now on: a pass over the view's classes each time they are made.
+ * They have none without.
+ */
+void report_set_held(struct report *r, bool on);
+bool report_has_held(const struct report *r);
 /* Sum over the sites shown (after the filter). */
 struct trace_stats report_total(struct report *r);
 
