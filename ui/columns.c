@@ -36,7 +36,7 @@ static const struct {
 	[COLUMN_FREED] = { "FREED", 7, -1 },
 	[COLUMN_ALLOCS] = { "ALLOCS", 7, REPORT_ALLOC_BLOCKS },
 	[COLUMN_TEMP] = { "TEMP%", 6, REPORT_TEMP_BLOCKS },
-	[COLUMN_AGE] = { "AGE p50", 7, -1 },
+	[COLUMN_AGE] = { "AGE p50", 7, REPORT_OLD_BYTES },
 	[COLUMN_THREADS] = { "THREADS", 7, -1 },
 	[COLUMN_SITES] = { "SITES", 5, -1 },
 	[COLUMN_TREND] = { "TREND", 5, -1 },
@@ -51,7 +51,7 @@ static const char *value_title(enum report_value v)
 		[REPORT_TEMP_BLOCKS] = "TEMP", [REPORT_PEAK_BYTES] = "PEAK",
 		[REPORT_RES_BYTES] = "RES", [REPORT_UNTOUCHED_BYTES] = "UNUSED",
 		[REPORT_SWAP_BYTES] = "SWAP", [REPORT_FAULT_BYTES] = "TOUCHED",
-		[REPORT_DELTA_BYTES] = "Δ LIVE",
+		[REPORT_OLD_BYTES] = "OLD", [REPORT_DELTA_BYTES] = "Δ LIVE",
 	};
 
 	return v < REPORT_VALUES ? titles[v] : "";
@@ -165,7 +165,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, enum c
 			continue;
 		if (l->hidden >> id & 1)
 			continue;
-		if (defs[id].value == (int)value && id != COLUMN_TEMP)
+		if (defs[id].value == (int)value && id != COLUMN_TEMP && id != COLUMN_AGE)
 			continue;	/* it is the first column already */
 		if (id == COLUMN_PERCENT && value != REPORT_LIVE_BYTES && !shown[COLUMN_LIVE] &&
 		    room - (defs[COLUMN_LIVE].width + 1) - (defs[id].width + 1) >= 24) {

@@ -11,6 +11,8 @@ struct ui;
 
 /* Is it known how old live blocks are and whose, or would it be if somebody asked? */
 bool held_possible(const struct ui *ui);
+/* Why not, one line; NULL: it is. */
+const char *held_why_not(const struct ui *ui);
 /* Once a frame is drawn: ask for what it shows, or say that nobody needs it any more. */
 void held_drawn(struct ui *ui);
 

@@ -36,6 +36,7 @@ enum report_value {
 	REPORT_UNTOUCHED_BYTES,	/* "untouched": live bytes that neither are nor were swapped out */
 	REPORT_SWAP_BYTES,	/* "swap": live bytes swapped out */
 	REPORT_FAULT_BYTES,	/* "faults": bytes of pages this stack was the first to touch */
+	REPORT_OLD_BYTES,	/* "age": live bytes that are at least a minute old */
 	REPORT_DELTA_BYTES,	/* "delta": live bytes less those of the base; signed, ordered by size */
 	REPORT_VALUES
 };

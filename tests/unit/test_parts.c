@@ -72,8 +72,8 @@ static struct view *random_view(uint64_t rate)
 		heap_alloc_whole(heap, 0x10000 + random_below(900) * 16ull, random_below(9000), rate, now,
 				 random_below(THREADS), stack, depth, 0);
 	}
+	heap_classify(heap, now, true);
 	struct view *view = heap_publish(heap, &info, now);
-	heap_classify(heap, view, true);
 	heap_destroy(heap);
 	return view;
 }
