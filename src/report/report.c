@@ -9,7 +9,6 @@
 #include "elf/modules.h"
 #include "report/internal.h"
 #include "report/system.h"
-#include "report/wrappers.h"
 #include "symbol/names.h"
 
 #define NODES_IDLE_MAX 10	/* views after which sums that nobody looks at are given up */
@@ -340,15 +339,13 @@ const char *report_raw_name(struct report *r, const char *function)
 	return raw ? raw : function;
 }
 
-struct err *report_add_wrapper(struct report *r, const char *regex)
+void report_set_wrappers(struct report *r, const struct wrappers *wrappers)
 {
-	struct err *err = wrappers_add(r->funcs.wrappers, regex);
-
-	if (err)
-		return err;
+	r->funcs.wrappers = wrappers;
 	funcs_rejudge(&r->funcs);
 	report_look_again(r);
-	return r->base.report ? report_add_wrapper(r->base.report, regex) : NULL;
+	if (r->base.report)
+		report_set_wrappers(r->base.report, wrappers);
 }
 
 const struct report_frame *report_stack(struct report *r, size_t trace, size_t *ret_n,

@@ -22,6 +22,7 @@ struct err;
 struct modules;
 struct names;
 struct report;
+struct wrappers;
 
 enum report_value {
 	REPORT_LIVE_BYTES,	/* "live" */
@@ -205,7 +206,7 @@ const char *report_raw_name(struct report *r, const char *function);
 const char *report_pseudo_text(uint64_t addr);
 uint64_t report_pseudo_parse(const char *text);
 
-/* Add a wrapper rule: an extended regex over function names. */
-struct err *report_add_wrapper(struct report *r, const char *regex);
+/* The user's rules for what a wrapper is (wrappers.h), which must outlive the report; NULL: none. */
+void report_set_wrappers(struct report *r, const struct wrappers *wrappers);
 
 #endif
