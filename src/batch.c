@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "collect/collect.h"
+#include "heap/classes.h"
 #include "heap/view.h"
 #include "report/rss.h"
 #include "report/touched.h"
@@ -218,24 +219,44 @@ static const char *more_columns(enum report_group group)
 	return group == REPORT_BY_THREAD ? "\ttid\tthreads" : group == REPORT_BY_MODULE ? "\ttotal_live_bytes" : "";
 }
 
-static void row(FILE *out, enum report_group group, const struct report_site *site, bool base)
+/* Nothing is what isn't known; 0 would be a figure. */
+static void put_figure(FILE *out, bool known, uint64_t figure)
+{
+	if (known)
+		fprintf(out, "\t%" PRIu64, figure);
+	else
+		fputc('\t', out);
+}
+
+static void row(FILE *out, const struct view *view, enum report_group group, const struct report_site *site, bool base)
 {
 	const struct trace_stats *s = &site->s;
+	/* nobody counts these by thread */
+	bool by_stack = group != REPORT_BY_THREAD, res = by_stack && report_value_known(view, REPORT_RES_BYTES);
 
-	fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-		"\t%" PRIu64 "\t%" PRIu64, s->live_bytes, q10_round(s->live_q10), s->alloc_bytes,
-		q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10), s->peak_bytes,
-		q10_round(s->temp_q10));
-	fprintf(out, "\t%.0f\t%.0f\t%" PRIu64 "\t%.2f\t%s\t%s\t%u\t%s", (double)s->alloc_bps,
+	fprintf(out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, s->live_bytes,
+		q10_round(s->live_q10), s->alloc_bytes, q10_round(s->alloc_q10), s->free_bytes, q10_round(s->free_q10));
+	put_figure(out, by_stack, s->peak_bytes);
+	put_figure(out, by_stack, q10_round(s->temp_q10));
+	fprintf(out, "\t%.0f\t%.0f\t%" PRIu64 "\t%.2f\t%s\t%s", (double)s->alloc_bps,
 		(double)s->alloc_cps, s->samples, percent_error(site->se, s->live_bytes),
-		site->function, site->file ? site->file : "", site->line, site->module);
-	fprintf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, s->res_bytes, s->swap_bytes, s->fault_bytes);
+		site->function, site->file ? site->file : "");
+	put_figure(out, site->line != 0, site->line);
+	fprintf(out, "\t%s", site->module);
+	put_figure(out, res, s->res_bytes);
+	put_figure(out, res, s->swap_bytes);
+	put_figure(out, by_stack && report_value_known(view, REPORT_FAULT_BYTES), s->fault_bytes);
 	if (base)
 		fprintf(out, "\t%" PRId64, site->delta);
 	if (group == REPORT_BY_THREAD)
 		fprintf(out, "\t%" PRIu32 "\t%" PRIu32, site->more->tid, site->more->merged ? site->more->merged : 1);
 	else if (group == REPORT_BY_MODULE)
 		fprintf(out, "\t%" PRIu64, site->more->total.live_bytes);
+	if (site->held.known)
+		fprintf(out, "\t%g", site->held.age ? (double)class_age_until(site->held.age - 1u) / 1e9 : 0.0);
+	else
+		fputc('\t', out);
+	put_figure(out, site->held.known, site->held.threads);
 	fputc('\n', out);
 }
 
@@ -243,6 +264,7 @@ bool batch_frame(FILE *out, struct report *report, enum report_group group, enum
 		 const struct process_list *list)
 {
 	size_t n;
+	report_set_held(report, true);
 	const struct report_site *sites = report_rows(report, group, sort, false, &n);
 
 	bool base = report_base(report) != NULL;
@@ -255,9 +277,9 @@ bool batch_frame(FILE *out, struct report *report, enum report_group group, enum
 	fprintf(out, group == REPORT_BY_SITE ? "# sites: %zu\n" : "# rows: %zu\n", n);
 	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
 		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
-		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\n", base ? "\tdelta_bytes" : "", more_columns(group));
+		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\tage_p50_s\tlive_threads\n", base ? "\tdelta_bytes" : "", more_columns(group));
 	for (size_t i = 0; i < n; i++)
-		row(out, group, &sites[i], base);
+		row(out, report_view(report), group, &sites[i], base);
 	fputc('\n', out);
 	return fflush(out) == 0 && !ferror(out);
 }

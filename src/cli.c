@@ -16,6 +16,7 @@
 #include "config.h"
 #include "export/export.h"
 #include "report/failif.h"
+#include "report/wrappers.h"
 #include "target/proclist.h"
 #include "ui/columns.h"
 #include "ui/graph.h"
@@ -26,7 +27,7 @@ enum {
 	OPT_MMAP, OPT_PROBE, OPT_FAULTS,
 	OPT_ALLOC, OPT_FREE, OPT_REALLOC, OPT_PRESET,
 	OPT_DOCTOR,
-	OPT_CONFIG, OPT_THEME, OPT_COLUMNS, OPT_GRAPH, OPT_COPY, OPT_FAIL_IF, OPT_ON_EXIT, OPT_DELAY_START, OPT_COMPLETION, OPT_DUMP, OPT_MIN_SIZE,
+	OPT_CONFIG, OPT_THEME, OPT_COLUMNS, OPT_GRAPH, OPT_COPY, OPT_FAIL_IF, OPT_ON_EXIT, OPT_DELAY_START, OPT_COMPLETION, OPT_DUMP, OPT_MIN_SIZE, OPT_WRAPPER,
 };
 
 /* One table: getopt's options, their help, in the order of --help. */
@@ -68,6 +69,7 @@ static const struct cli_option opts[] = {
 	{ { "value", required_argument, NULL, OPT_VALUE }, "KEY",
 	  "what the flame view and .folded files show" },
 	{ { "filter", required_argument, NULL, 'f' }, "REGEX", "only these sites; !REGEX: not these" },
+	{ { "wrapper", required_argument, NULL, OPT_WRAPPER }, "REGEX", "no sites, but their callers are; !REGEX: sites; help lists" },
 	{ { "thread", required_argument, NULL, 'T' }, "TID|NAME", "only blocks of these threads (ids and names, with commas between)" },
 	{ { "view", required_argument, NULL, OPT_VIEW }, "NAME", "sites, tree, flame, time, threads, modules or output" },
 	{ { "fail-if", required_argument, NULL, OPT_FAIL_IF }, "COND",
@@ -337,6 +339,15 @@ static bool parse_columns(const char *arg, struct cli *cli)
 	return true;
 }
 
+static bool parse_wrapper(const char *arg, struct cli *cli)
+{
+	if (strcmp(arg, "help"))
+		return parsed("--wrapper", wrappers_add(cli->wrappers, arg));
+	wrappers_print(stdout);
+	cli->mode = CLI_DONE;
+	return true;
+}
+
 static bool parse_theme(const char *arg, struct cli *cli)
 {
 	CLEANUP_FREE char *names = themes_names(&cli->themes);
@@ -530,6 +541,8 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		return parse_theme(arg, cli);
 	case OPT_COLUMNS:
 		return parse_columns(arg, cli);
+	case OPT_WRAPPER:
+		return parse_wrapper(arg, cli);
 	case OPT_GRAPH:
 		return parse_graph(arg, cli);
 	case OPT_COPY:
@@ -640,12 +653,14 @@ static void init(struct cli *cli)
 		.follow = true,
 		.dump = { .exit = true },
 	};
+	cli->wrappers = wrappers_create();
 	themes_init(&cli->themes);
 }
 
 void cli_deinit(struct cli *cli)
 {
 	themes_deinit(&cli->themes);
+	wrappers_destroy(cli->wrappers);
 	source_paths_deinit(&cli->source_paths);
 	for (size_t i = 0; i < cli->nfail_if; i++)
 		failif_destroy(cli->fail_if[i]);

@@ -67,6 +67,7 @@ struct cli {
 	enum report_value sort;
 	enum report_group group;	/* --group: rows of Sites and of batch frames */
 	enum report_value value;	/* --value: folded files, flame widths */
+	struct wrappers *wrappers;	/* --wrapper: the user's rules, owned */
 	const char *filter;
 	const char *thread;	/* -T, or NULL */
 	enum ui_view view;

@@ -20,7 +20,7 @@
  */
 static const char *const known[] = {
 	"columns", "copy", "delay", "exit-with-program", "graph", "io", "no-color", "no-mouse", "no-unicode", "on-exit",
-	"overhead", "sort", "theme", "value", "view",
+	"overhead", "sort", "theme", "value", "view", "wrapper",
 };
 
 bool cli_config_knows(const char *option)

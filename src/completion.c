@@ -230,7 +230,8 @@ static void print_zsh(const struct cli_option *opts, size_t n)
 		enum kind kind = kind_of(o->o.name, &words);
 		/* -p may come several times, and so may what adds to a list */
 		bool again = kind == PIDS || !strcmp(o->o.name, "fail-if") || !strcmp(o->o.name, "alloc") ||
-			!strcmp(o->o.name, "free") || !strcmp(o->o.name, "realloc") || !strcmp(o->o.name, "preset");
+			!strcmp(o->o.name, "free") || !strcmp(o->o.name, "realloc") || !strcmp(o->o.name, "preset") ||
+			!strcmp(o->o.name, "wrapper");
 		for (int form = o->o.val < 256 ? 0 : 1; form < 2; form++) {
 			printf("    '");
 			if (again)

@@ -309,6 +309,8 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	sigset_t set;
 
 	report_set_modules(l.report, collector_modules(c));
+	report_set_wrappers(l.report, cli->wrappers);
+	collector_want_classes(c, cli->batch);
 	if (cli->filter)	/* checked by cli_parse */
 		err_free(report_set_filter(l.report, cli->filter));
 	err_free(report_set_base(l.report, cli->base_view, cli->base_names));
@@ -356,6 +358,7 @@ int headless_show(const struct cli *cli, struct view *view, struct names *names,
 	if (!cli->batch && cli->output)
 		return 0;
 	struct report *report = report_create(names, true);
+	report_set_wrappers(report, cli->wrappers);
 	if (cli->filter)
 		err_free(report_set_filter(report, cli->filter));
 	err_free(report_set_base(report, cli->base_view, cli->base_names));

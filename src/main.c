@@ -125,6 +125,7 @@ static int judge(const struct cli *cli, struct view *view, struct names *names, 
 		return code;
 	struct report *report = report_create(names, true);
 	report_set_modules(report, mods);
+	report_set_wrappers(report, cli->wrappers);
 	report_set_view(report, view);
 	for (size_t i = 0; i < cli->nfail_if; i++) {
 		CLEANUP_FREE char *text = NULL;
@@ -141,7 +142,7 @@ static int judge(const struct cli *cli, struct view *view, struct names *names, 
 
 static struct export_options export_options(const struct cli *cli)
 {
-	return (struct export_options){ .value = cli->value, .filter = cli->filter };
+	return (struct export_options){ .value = cli->value, .filter = cli->filter, .wrappers = cli->wrappers };
 }
 
 static int view_snapshot(struct cli *cli, bool screen)

@@ -248,7 +248,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.live = s->c != NULL, .launched = s->c && cli->mode == CLI_RUN,
 	};
 	struct ui_options options = {
-		.view = cli->view, .value = first_value(cli), .filter = cli->filter, .group = cli->group,
+		.view = cli->view, .value = first_value(cli), .filter = cli->filter, .wrappers = cli->wrappers, .group = cli->group,
 		.delay = cli->delay, .duration = s->c ? cli->duration : 0,
 		.no_color = cli->no_color, .no_unicode = cli->no_unicode,
 		.no_mouse = cli->no_mouse, .exit_with_program = cli->exit_with_program, .paused = cli->paused,

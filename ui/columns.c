@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "heap/classes.h"
 #include "ui/format.h"
 #include "ui/graph.h"
 
@@ -35,6 +36,8 @@ static const struct {
 	[COLUMN_FREED] = { "FREED", 7, -1 },
 	[COLUMN_ALLOCS] = { "ALLOCS", 7, REPORT_ALLOC_BLOCKS },
 	[COLUMN_TEMP] = { "TEMP%", 6, REPORT_TEMP_BLOCKS },
+	[COLUMN_AGE] = { "AGE p50", 7, REPORT_OLD_BYTES },
+	[COLUMN_THREADS] = { "THREADS", 7, -1 },
 	[COLUMN_SITES] = { "SITES", 5, -1 },
 	[COLUMN_TREND] = { "TREND", 5, -1 },
 };
@@ -48,7 +51,7 @@ static const char *value_title(enum report_value v)
 		[REPORT_TEMP_BLOCKS] = "TEMP", [REPORT_PEAK_BYTES] = "PEAK",
 		[REPORT_RES_BYTES] = "RES", [REPORT_UNTOUCHED_BYTES] = "UNUSED",
 		[REPORT_SWAP_BYTES] = "SWAP", [REPORT_FAULT_BYTES] = "TOUCHED",
-		[REPORT_DELTA_BYTES] = "Δ LIVE",
+		[REPORT_OLD_BYTES] = "OLD", [REPORT_DELTA_BYTES] = "Δ LIVE",
 	};
 
 	return v < REPORT_VALUES ? titles[v] : "";
@@ -65,6 +68,8 @@ static const struct { const char *name, *help; } choices[COLUMN_IDS] = {
 	[COLUMN_PEAK] = { "peak", "held at the program's peak" },
 	[COLUMN_ALLOCS] = { "allocs", "allocations so far" },
 	[COLUMN_TEMP] = { "temp", "share freed within 10 ms" },
+	[COLUMN_AGE] = { "age", "half of the live bytes are older" },
+	[COLUMN_THREADS] = { "threads", "so many allocated what is live" },
 	[COLUMN_TREND] = { "trend", "live bytes over the last seconds" },
 };
 
@@ -138,6 +143,8 @@ void columns_layout(struct columns *l, int cols, enum report_value value, enum c
 		{ COLUMN_SITES, 40, 1 << COLUMNS_MODULES },
 		{ COLUMN_PEAK, 56, ~(1u << COLUMNS_THREADS) }, { COLUMN_ALLOCS, 56, 0 },
 		{ COLUMN_TEMP, 56, ~(1u << COLUMNS_THREADS) }, { COLUMN_AVERAGE, 60, 0 },
+		{ COLUMN_AGE, 40, 1 << COLUMNS_SITES | 1 << COLUMNS_MODULES },
+		{ COLUMN_THREADS, 40, 1 << COLUMNS_SITES | 1 << COLUMNS_MODULES },
 	};
 	bool shown[COLUMN_IDS] = { false };
 	int room = cols - FLAG_WIDTH - 2;
@@ -152,11 +159,13 @@ void columns_layout(struct columns *l, int cols, enum report_value value, enum c
 		enum column_id id = wishes[i].id;
 		if (wishes[i].sets && !(wishes[i].sets >> set & 1))
 			continue;
+		if ((id == COLUMN_AGE || id == COLUMN_THREADS) && !l->held)
+			continue;
 		if ((id == COLUMN_RES && !res) || (id == COLUMN_ERROR && !sampled) || (id == COLUMN_DELTA && !base))
 			continue;
 		if (l->hidden >> id & 1)
 			continue;
-		if (defs[id].value == (int)value && id != COLUMN_TEMP)
+		if (defs[id].value == (int)value && id != COLUMN_TEMP && id != COLUMN_AGE)
 			continue;	/* it is the first column already */
 		if (id == COLUMN_PERCENT && value != REPORT_LIVE_BYTES && !shown[COLUMN_LIVE] &&
 		    room - (defs[COLUMN_LIVE].width + 1) - (defs[id].width + 1) >= 24) {
@@ -199,6 +208,16 @@ void columns_heading(const struct columns *l, struct canvas *c, int y, int x, in
 			   sorted ? STYLE_HEADING_SORT : STYLE_HEADING, text);
 	}
 	canvas_put_max(c, y, x + l->name_x, cols - l->name_x, STYLE_HEADING, name_title);
+}
+
+/* The youngest that the half may be: what is known of an age is its class (heap/classes.h). */
+static const char *age_text(unsigned age_class)
+{
+	static const char *const labels[CLASS_AGES] = {
+		"<1ms", "1ms+", "10ms+", "100ms+", "1s+", "10s+", "1m+", "10m+", "1h+",
+	};
+
+	return age_class < CLASS_AGES ? labels[age_class] : "";
 }
 
 static double average(const struct trace_stats *s)
@@ -302,6 +321,13 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 			if (s->temp_q10)
 				text = format_percent(buf, (double)s->temp_q10, (double)s->alloc_q10, w);
 			break;
+		case COLUMN_AGE:
+			text = row->held.known ? age_text(row->held.age) : "";
+			break;
+		case COLUMN_THREADS:
+			if (row->held.known && row->held.threads)
+				text = format_count(buf, row->held.threads, w);
+			break;
 		case COLUMN_TREND: {
 			uint64_t max = 0;
 			if (row->ntrend < 2)
@@ -319,6 +345,14 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 		}
 		canvas_put_right(c, y, cx, w, st, text);
 	}
+}
+
+bool columns_has(const struct columns *l, enum column_id id)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->list[i].id == id)
+			return true;
+	return false;
 }
 
 int columns_at(const struct columns *l, int x)

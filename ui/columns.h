@@ -18,7 +18,7 @@ enum column_id {
 	COLUMN_TID,
 	COLUMN_LIVE, COLUMN_RES, COLUMN_SELF, COLUMN_ERROR, COLUMN_PERCENT, COLUMN_TOTAL, COLUMN_DELTA, COLUMN_RATE,
 	COLUMN_BLOCKS, COLUMN_AVERAGE, COLUMN_PEAK, COLUMN_ALLOC_BYTES, COLUMN_FREED, COLUMN_ALLOCS, COLUMN_TEMP,
-	COLUMN_SITES, COLUMN_TREND,
+	COLUMN_AGE, COLUMN_THREADS, COLUMN_SITES, COLUMN_TREND,
 	COLUMN_IDS
 };
 
@@ -32,7 +32,8 @@ struct columns {
 	} list[COLUMN_IDS];
 	size_t n;
 	int name_x;		/* where the names begin */
-	uint32_t hidden;	/* 1 << id: not wanted; set before columns_layout */
+	uint32_t hidden;	/* 1 << id: not wanted; set before columns_layout, */
+	bool held;		/* as this: it can be known how old live blocks are and whose */
 };
 
 /* What one row's numbers come from. */
@@ -43,6 +44,7 @@ struct column_row {
 	double delta;				/* live bytes less those of the base */
 	const uint64_t *trend;			/* or NULL */
 	size_t ntrend;
+	struct report_held held;
 };
 
 /* The columns for `cols` columns, sorted by `value`. sampled: numbers are estimates.
@@ -64,6 +66,8 @@ const char *columns_name(enum column_id id);
 const char *columns_help(enum column_id id);
 /* The report value a column sorts by; -1: none. */
 int columns_value(enum column_id id);
+/* Is it shown? */
+bool columns_has(const struct columns *l, enum column_id id);
 /* Column at screen column x - left edge, -1: none. */
 int columns_at(const struct columns *l, int x);
 

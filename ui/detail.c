@@ -22,7 +22,6 @@
 
 struct detail {
 	bool open, zoomed;
-	bool wanted;			/* the source was told to count live blocks */
 	int scroll, height;		/* rows; height: of the content drawn last */
 	int rows;			/* that were there for it */
 	struct rect rect;
@@ -74,21 +73,11 @@ bool detail_is_open(const struct ui *ui)
 	return ui->detail->open;
 }
 
-static void want(struct ui *ui, bool on)
-{
-	struct detail *d = ui->detail;
-
-	if (ui->source->want_classes && d->wanted != on)
-		ui->source->want_classes(ui->source->ctx, on);
-	d->wanted = on;
-}
-
 static void detail_close(struct ui *ui)
 {
 	struct detail *d = ui->detail;
 
 	d->open = d->zoomed = false;
-	want(ui, false);
 	ui->dirty = true;
 }
 
@@ -107,7 +96,6 @@ void detail_open(struct ui *ui)
 	d->open = true;
 	d->scroll = 0;
 	d->stale = true;
-	want(ui, true);
 	ui->dirty = true;
 }
 

@@ -45,7 +45,7 @@ static const char letters[REPORT_VALUES] = {
 	[REPORT_ALLOC_CPS] = 'c', [REPORT_ALLOC_BYTES] = 'a', [REPORT_ALLOC_BLOCKS] = 'n',
 	[REPORT_TEMP_BLOCKS] = 't', [REPORT_PEAK_BYTES] = 'p', [REPORT_RES_BYTES] = 'm',
 	[REPORT_UNTOUCHED_BYTES] = 'u', [REPORT_SWAP_BYTES] = 'w', [REPORT_FAULT_BYTES] = 'f',
-	[REPORT_DELTA_BYTES] = 'd',
+	[REPORT_OLD_BYTES] = 'o', [REPORT_DELTA_BYTES] = 'd',
 };
 
 static void sort_draw(struct ui *ui, struct modal *modal)

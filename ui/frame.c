@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "ui/detail.h"
 #include "ui/graph.h"
+#include "ui/held.h"
 #include "ui/modal.h"
 
 static void draw_graph(struct ui *ui, struct rect r)
@@ -84,7 +85,7 @@ void ui_draw(struct ui *ui)
 	struct canvas *c = ui->canvas;
 	struct rect header, status;
 
-	ui->dirty = false;
+	ui->dirty = ui->held_shown = false;
 	ui_refresh_screen(ui);
 	canvas_clear(c);
 	lay_out(ui, &header, &status);
@@ -109,6 +110,7 @@ void ui_draw(struct ui *ui)
 	canvas_clip_all(c);
 	if (pane.rows > 0)
 		detail_draw(ui, pane);
+	held_drawn(ui);
 	/* without a status row what has to be said goes over the last row */
 	bool urgent = ui->message || ui->find.failed || ui->find.summary[0];
 	if (!status.rows && urgent)

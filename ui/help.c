@@ -40,6 +40,9 @@ static void add_legend(struct pager *p)
 		{ "PEAK", "what it held when the whole program held most: less than LIVE if it has grown since" },
 		{ "RES", "what of LIVE is in memory: touched, and not swapped out" },
 		{ "TEMP%", "the share of its blocks that were freed within 10 ms" },
+		{ "AGE p50", "half of its live bytes are at least so old: 10s+ is from 10 s to a minute" },
+		{ "OLD", "the value age: what of LIVE is a minute old or more: a leak grows in it, a cache that turns over doesn't" },
+		{ "THREADS", "so many threads, ended ones too, allocated what of it is live" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(legend); i++) {

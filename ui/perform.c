@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "ui/choice.h"
 #include "ui/detail.h"
+#include "ui/held.h"
 #include "ui/modal.h"
 #include "ui/output.h"
 #include "ui/processes.h"
@@ -49,11 +50,14 @@ bool ui_value_known(const struct ui *ui, enum report_value v)
 {
 	if (v == REPORT_DELTA_BYTES)
 		return ui->base != UI_BASE_NONE;
+	/* asked for is looked at */
+	if (v == REPORT_OLD_BYTES && held_possible(ui))
+		return true;
 	return ui->view ? report_value_known(ui->view, v) : v < REPORT_RES_BYTES;
 }
 
 /* Why it can't be chosen. */
-static const char *why_unknown(enum report_value v, bool res_off)
+static const char *why_unknown(const struct ui *ui, enum report_value v)
 {
 	switch (v) {
 	case REPORT_DELTA_BYTES:
@@ -62,8 +66,10 @@ static const char *why_unknown(enum report_value v, bool res_off)
 		return "nothing is swapped out";
 	case REPORT_FAULT_BYTES:
 		return "the file says nothing of page faults: --faults, before it was made";
+	case REPORT_OLD_BYTES:
+		return held_why_not(ui);
 	default:
-		return res_off ? "nobody looks at what is in memory: :res on" : "what is in memory isn't known (yet)";
+		return ui->view && ui->view->info.res_off ? "nobody looks at what is in memory: :res on" : "what is in memory isn't known (yet)";
 	}
 }
 
@@ -76,7 +82,7 @@ void ui_set_value(struct ui *ui, enum report_value v, bool toggle_reverse)
 	if (begins && !watching_set_faults(ui, true))
 		return;
 	if (!begins && !ui_value_known(ui, v)) {
-		ui_message(ui, false, "%s", why_unknown(v, ui->view && ui->view->info.res_off));
+		ui_message(ui, false, "%s", why_unknown(ui, v));
 		return;
 	}
 	ui->reverse = toggle_reverse && v == ui->value && action_def(ACT_REVERSE)->screens & ON(ui->screen) && !ui->reverse;

@@ -127,6 +127,7 @@ struct ui {
 	int hscroll;			/* columns the names are scrolled */
 	int graph_rows;			/* -1: as fits */
 	uint32_t hidden_columns;	/* columns.h */
+	bool held_shown, held_wanted;	/* held.h: what live blocks are like: by this frame; by what we asked for */
 	const struct theme *theme;	/* NULL: as it is without */
 	struct view *marks[UI_MARKS];	/* our references, oldest first */
 	size_t nmarks;

@@ -275,6 +275,7 @@ struct ui *ui_create(const struct ui_source *source, struct names *names, struct
 	ui->canvas = canvas_create(rows, cols, unicode);
 	ui->report = report_create(names, false);
 	report_set_modules(ui->report, source->mods);
+	report_set_wrappers(ui->report, options->wrappers);
 	ui->screen = options->view < UI_VIEWS ? options->view : UI_SITES;
 	ui->value = options->value < REPORT_VALUES ? options->value : REPORT_LIVE_BYTES;
 	ui->refresh = options->delay > 0 ? options->delay : 1;

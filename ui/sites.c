@@ -13,6 +13,7 @@
 #include "ui/columns.h"
 #include "ui/detail.h"
 #include "ui/format.h"
+#include "ui/held.h"
 #include "ui/keymap.h"
 #include "ui/list.h"
 #include "ui/modal.h"
@@ -286,8 +287,15 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 
 	st->rect = r;
 	st->columns.hidden = ui->hidden_columns;
+	st->columns.held = held_possible(ui);
 	columns_layout(&st->columns, r.cols, st->value, columns_of(st), ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
+	ui->held_shown |= columns_has(&st->columns, COLUMN_AGE) || columns_has(&st->columns, COLUMN_THREADS);
+	if (ui->held_shown && !report_has_held(ui->report)) {
+		/* from now on */
+		report_set_held(ui->report, true);
+		rows_changed(ui, state);
+	}
 	list_set(&st->list, st->n, rows);
 	if (heading)
 		columns_heading(&st->columns, c, r.y, r.x, r.cols, st->value, ui->reverse, st->kind->heading(ui));
@@ -297,7 +305,8 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 		int y = r.y + heading + i;
 		style_t extra = s->gone || ui_unsure(ui, &s->s) ? STYLE_FADED : 0;
 		struct column_row row = { .s = &s->s, .more = s->more, .se = s->se, .delta = (double)s->delta,
-			.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND };
+			.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND,
+			.held = s->held };
 		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, st->value, &row, st->whole);
 		draw_flag(ui, r, y, s, cursor);
 		name_drawer(st)(ui, y, r.x + st->columns.name_x, r.cols - st->columns.name_x, s, extra);

@@ -15,7 +15,8 @@ static enum report_group threads_group(const struct ui *ui)
 	return REPORT_BY_THREAD;
 }
 
-/* Threads have no peaks and no temporary blocks of their own, and nobody looks which pages are theirs. */
+/* Threads have no peaks and no temporary blocks of their own, and nobody looks which pages are theirs or how old their
+ * blocks are. */
 enum report_value thread_value(const struct ui *ui)
 {
 	switch (ui->value) {
@@ -25,6 +26,7 @@ enum report_value thread_value(const struct ui *ui)
 	case REPORT_UNTOUCHED_BYTES:
 	case REPORT_SWAP_BYTES:
 	case REPORT_FAULT_BYTES:
+	case REPORT_OLD_BYTES:
 		return REPORT_LIVE_BYTES;
 	default:
 		return ui->value;

@@ -90,6 +90,7 @@ struct ui_options {
 	enum ui_view view;
 	enum report_value value;	/* what Sites sorts by, Flame's widths */
 	const char *filter;		/* or NULL */
+	const struct wrappers *wrappers;	/* report_set_wrappers; NULL: none */
 	enum report_group group;	/* rows of Sites */
 	double delay;			/* seconds between refreshes */
 	double duration;		/* seconds until the screen is left as if by q; 0: never */

@@ -712,12 +712,13 @@ struct view *session_publish(struct session *s, enum session_classes classes)
 	};
 	_Static_assert(ARRAY_SIZE(info.ends) >= UNWIND_END_COUNT, "every end has its counter");
 	memcpy(info.ends, s->intake.ends, sizeof(s->intake.ends));
-	struct view *view = heap_publish(s->heap, &info, ticks_to_ns(&s->clock, ticks_now()));
-	free(un);
+	uint64_t now = ticks_to_ns(&s->clock, ticks_now());
 	if (classes == SESSION_CLASSES_NONE)
 		heap_forget_classes(s->heap);
 	else
-		heap_classify(s->heap, view, classes == SESSION_CLASSES_NOW);
+		heap_classify(s->heap, now, classes == SESSION_CLASSES_NOW);
+	struct view *view = heap_publish(s->heap, &info, now);
+	free(un);
 	view->seq = ++s->views;
 	return view;
 }

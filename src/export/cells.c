@@ -181,29 +181,28 @@ static uint32_t node_of(void *ctx, uint32_t sample)
 	return ((const uint32_t *)ctx)[sample];
 }
 
-static bool adds_up(const struct view *view)
+/* A trace's part of what is old; and do its cells make up all of it? */
+static bool take_trace(const struct classes *classes, struct view_trace *t)
 {
-	for (size_t i = 0; i < view->ntraces; i++) {
-		const struct view_trace *t = view_trace(view, i);
-		uint64_t bytes = 0, q10 = 0;
-		size_t n;
-		if (!t)
-			continue;
-		const struct class_cell *cell = classes_of_node(view->classes, t->node, &n);
-		for (size_t k = 0; k < n; k++) {
-			bytes += cell[k].bytes;
-			q10 += cell[k].q10;
-		}
-		if (bytes != t->s.live_bytes || q10 != t->s.live_q10)
-			return false;
+	uint64_t bytes = 0, q10 = 0, old = 0;
+	size_t n;
+	const struct class_cell *cell = classes_of_node(classes, t->node, &n);
+
+	for (size_t k = 0; k < n; k++) {
+		bytes += cell[k].bytes;
+		q10 += cell[k].q10;
+		old += cell[k].age >= CLASS_AGE_MINUTE ? cell[k].bytes : 0;
 	}
-	return true;
+	t->s.old_bytes = old < t->s.live_bytes ? old : t->s.live_bytes;
+	return bytes == t->s.live_bytes && q10 == t->s.live_q10;
 }
 
-void cells_finish(const struct cells *cells, const uint32_t *nodes, struct view *view)
+void cells_finish(const struct cells *cells, const uint32_t *nodes, struct view *view, struct view_trace *traces, size_t n)
 {
 	if (!cells->build.n)
 		return;
 	view->classes = classes_finish(&cells->build, view->time, node_of, (void *)nodes);
-	view->classes_fresh = adds_up(view);
+	view->classes_fresh = true;
+	for (size_t i = 0; i < n; i++)
+		view->classes_fresh &= take_trace(view->classes, &traces[i]);
 }

@@ -35,9 +35,10 @@ void cells_deinit(struct cells *cells);
 /* Take one comment without its "#heaptop "; false if it is none of these. nsamples: indices are below that. */
 bool cells_read(struct cells *cells, struct view *view, size_t nsamples, const char *text);
 /*
- * All is read, and the view has its traces; `nodes`: by sample. Gives the view its classes, fresh if each trace's
- * cells add up to what the trace says: another tool may have changed the one and kept the other.
+ * All is read; `traces` are what the view is about to get, `nodes` those by sample. Gives the view its classes, fresh if
+ * each trace's cells add up to what the trace says, as another tool may have changed the one and kept the other; and
+ * each trace its old_bytes.
  */
-void cells_finish(const struct cells *cells, const uint32_t *nodes, struct view *view);
+void cells_finish(const struct cells *cells, const uint32_t *nodes, struct view *view, struct view_trace *traces, size_t n);
 
 #endif

@@ -105,6 +105,7 @@ struct err *export_write(const char *path, struct view *view, struct names *name
 		return err;
 	struct report *report = report_create(names, true);
 	report_set_modules(report, mods);
+	report_set_wrappers(report, options->wrappers);
 	err = report_set_filter(report, options->filter);
 	if (!err) {
 		report_set_view(report, view);

@@ -36,6 +36,7 @@ struct err *export_check(const char *path);
 struct export_options {
 	enum report_value value;	/* folded, txt order */
 	const char *filter;		/* or NULL */
+	const struct wrappers *wrappers;	/* report_set_wrappers */
 };
 
 /*

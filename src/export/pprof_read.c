@@ -404,8 +404,8 @@ static struct err *build_traces(struct reader *r)
 		t->s.free_bytes = t->s.alloc_bytes - t->s.live_bytes;
 		t->s.free_q10 = t->s.alloc_q10 > t->s.live_q10 ? t->s.alloc_q10 - t->s.live_q10 : 0;
 	}
+	cells_finish(&r->cells, nodes, view, traces, ntraces);
 	view_set_traces(view, traces, ntraces);
-	cells_finish(&r->cells, nodes, view);
 	pairs_finish(&r->pairs, nodes, view);
 	return NULL;
 }

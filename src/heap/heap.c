@@ -76,6 +76,7 @@ struct heap {
 	struct { double time; uint64_t live; } trend[TREND_VALUES];
 	size_t ntrend;			/* values ever put; ring */
 	struct classes *classes;	/* of the last pass, or NULL */
+	bool classes_fresh;	/* they are of the view that comes next */
 	double classes_next;		/* monotonic: not before this is the next pass */
 };
 
@@ -756,6 +757,9 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->info.thread = heap->which ? xstrdup(heap->which) : NULL;
 	traces_publish(shown, time, view);
 	threads_publish(&heap->threads, time, view);
+	view->classes = classes_ref(heap->classes);
+	view->classes_fresh = heap->classes_fresh;
+	heap->classes_fresh = false;
 	view->touches = touch_table_list(heap->which ? &heap->chosen_touches : &heap->touches);
 	view->totals.lost_frees = heap->lost_frees;
 	view->totals.peak_time = (float)((double)shown->peak_time / 1e9);
@@ -876,31 +880,50 @@ static void class_mappings(struct heap *heap, uint64_t time, struct classes_buil
 	}
 }
 
-void heap_classify(struct heap *heap, struct view *view, bool now)
+/* The traces' part of what is old: it stands in their records, so that all that is summed up over them has it. */
+static void class_old(struct heap *heap)
+{
+	struct traces *shown = heap->which ? &heap->chosen : &heap->traces;
+	const struct classes *classes = heap->classes;
+	CLEANUP_FREE uint64_t *old = xcalloc(shown->n + 1, sizeof(*old));
+
+	for (size_t i = 0; i < classes->n; i++) {
+		const struct class_cell *cell = &classes->cells[i];
+		if (cell->age >= CLASS_AGE_MINUTE && cell->node < shown->of_node_cap && shown->of_node[cell->node])
+			old[shown->of_node[cell->node] - 1] += cell->bytes;
+	}
+	for (uint32_t i = 0; i < shown->n; i++)
+		traces_old(shown, i, old[i]);
+}
+
+void heap_classify(struct heap *heap, uint64_t time, bool now)
 {
 	double begin = monotonic_seconds();
-	uint64_t time = (uint64_t)(view->time * 1e9 + 0.5);
-
 	bool time_for_it = !heap->classes || begin >= heap->classes_next;
-	view->classes_fresh = now || (time_for_it && heap->live.count <= CLASSES_MAX_LIVE);
-	if (view->classes_fresh) {
-		struct classes_build b;
-		classes_build_init(&b);
-		class_threads(view, &b);
-		class_blocks(heap, time, &b);
-		class_mappings(heap, time, &b);
-		classes_unref(heap->classes);
-		heap->classes = classes_finish(&b, view->time, class_node, heap);
-		classes_build_deinit(&b);
-		double took = monotonic_seconds() - begin;
-		heap->classes->cost_ns = (uint64_t)(took * 1e9);
-		heap->classes_next = begin + took * CLASSES_SHARE;
-	}
-	view->classes = classes_ref(heap->classes);
+	struct classes_build b;
+	struct view rows = { 0 };	/* of threads alone, as the next view will have them */
+
+	heap->classes_fresh = now || (time_for_it && heap->live.count <= CLASSES_MAX_LIVE);
+	if (!heap->classes_fresh)
+		return;
+	classes_build_init(&b);
+	threads_rows(&heap->threads, &rows);
+	class_threads(&rows, &b);
+	free(rows.threads);
+	class_blocks(heap, time, &b);
+	class_mappings(heap, time, &b);
+	classes_unref(heap->classes);
+	heap->classes = classes_finish(&b, (double)time / 1e9, class_node, heap);
+	classes_build_deinit(&b);
+	class_old(heap);
+	double took = monotonic_seconds() - begin;
+	heap->classes->cost_ns = (uint64_t)(took * 1e9);
+	heap->classes_next = begin + took * CLASSES_SHARE;
 }
 
 void heap_forget_classes(struct heap *heap)
 {
 	classes_unref(heap->classes);
 	heap->classes = NULL;
+	heap->classes_fresh = false;
 }

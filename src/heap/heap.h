@@ -145,12 +145,12 @@ bool heap_chooses(const struct heap *heap, uint32_t tid, const char *name);
 struct view *heap_publish(struct heap *heap, const struct view_info *info, uint64_t time);
 
 /*
- * Say in `view`, which has just been published and nobody else knows yet, what its live blocks are like: view->classes.
- * `now`: by a pass over the live table, whatever it takes; else the pass is left out, and the table of an
- * earlier view is given again (or none), if the passes took their share of the time (CLASSES_SHARE) or the live blocks
- * are too many (CLASSES_MAX_LIVE).
+ * Say in the view that is published next, at that time and before anything else happens, what its live blocks are like:
+ * view->classes, and each trace's old_bytes. `now`: by a pass over the live table, whatever it takes; else the pass is
+ * left out, and what is known since an earlier view is given again (or nothing), if the passes took their share of
+ * the time (CLASSES_SHARE) or the live blocks are too many (CLASSES_MAX_LIVE).
  */
-void heap_classify(struct heap *heap, struct view *view, bool now);
+void heap_classify(struct heap *heap, uint64_t time, bool now);
 /* The classes of no view are wanted any more. */
 void heap_forget_classes(struct heap *heap);
 

@@ -324,13 +324,8 @@ static void fill(struct thread *t, int from, double per_second, struct view_thre
 	s->free_cps = frees > 0 ? (float)((double)frees / 1024 * per_second) : 0;
 }
 
-void threads_publish(struct threads *threads, uint64_t time, struct view *view)
+static void list(struct threads *threads, int from, double per_second, struct view *view)
 {
-	uint64_t since = time > threads->base_time[1] ? time - threads->base_time[1] : 0;
-	int from = since >= WINDOW_MIN;
-	uint64_t dt = time > threads->base_time[from] ? time - threads->base_time[from] : 0;
-	bool rotate = since >= WINDOW_STEP;
-
 	threads_tidy(threads);
 	view->threads = xcalloc(threads->n, sizeof(*view->threads));
 	for (size_t i = 0; i < threads->n; i++) {
@@ -338,14 +333,31 @@ void threads_publish(struct threads *threads, uint64_t time, struct view *view)
 		if (!t->used || t->into || (!i && !t->samples))
 			continue;
 		t->row = (uint16_t)view->nthreads;
-		fill(t, from, dt >= RATE_MIN ? 1e9 / (double)dt : 0, &view->threads[view->nthreads++]);
-		if (!rotate)
+		fill(t, from, per_second, &view->threads[view->nthreads++]);
+	}
+}
+
+void threads_rows(struct threads *threads, struct view *view)
+{
+	list(threads, 0, 0, view);
+}
+
+void threads_publish(struct threads *threads, uint64_t time, struct view *view)
+{
+	uint64_t since = time > threads->base_time[1] ? time - threads->base_time[1] : 0;
+	int from = since >= WINDOW_MIN;
+	uint64_t dt = time > threads->base_time[from] ? time - threads->base_time[from] : 0;
+
+	list(threads, from, dt >= RATE_MIN ? 1e9 / (double)dt : 0, view);
+	if (since < WINDOW_STEP)
+		return;
+	for (size_t i = 0; i < threads->n; i++) {
+		struct thread *t = &threads->items[i];
+		if (!t->used || t->into || (!i && !t->samples))
 			continue;
 		t->base[0] = t->base[1];
 		t->base[1] = (struct thread_base){ t->alloc_bytes, t->alloc_q10, t->free_bytes, t->free_q10 };
 	}
-	if (rotate) {
-		threads->base_time[0] = threads->base_time[1];
-		threads->base_time[1] = time;
-	}
+	threads->base_time[0] = threads->base_time[1];
+	threads->base_time[1] = time;
 }

@@ -86,6 +86,8 @@ bool threads_match(const struct thread *thread, const char *which);
 
 /* Merge the longest ended beyond THREADS_ENDED, give numbers back. */
 void threads_tidy(struct threads *threads);
+/* The rows that the view published next will have, in their order, without rates; `view` gets them alone. */
+void threads_rows(struct threads *threads, struct view *view);
 /* Give the view its rows. */
 void threads_publish(struct threads *threads, uint64_t time, struct view *view);
 

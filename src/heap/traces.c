@@ -272,12 +272,14 @@ void traces_untrim(struct traces *traces, uint32_t trace, uint64_t bytes, uint64
 }
 
 /* Blocks may have gone since it was looked. */
-static void bound_resident(struct trace_stats *s)
+static void bound_parts(struct trace_stats *s)
 {
 	if (s->res_bytes > s->live_bytes)
 		s->res_bytes = s->live_bytes;
 	if (s->swap_bytes > s->live_bytes - s->res_bytes)
 		s->swap_bytes = s->live_bytes - s->res_bytes;
+	if (s->old_bytes > s->live_bytes)
+		s->old_bytes = s->live_bytes;
 }
 
 void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t swapped)
@@ -288,7 +290,18 @@ void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint
 		return;
 	t->s.res_bytes = bytes;
 	t->s.swap_bytes = swapped;
-	bound_resident(&t->s);
+	bound_parts(&t->s);
+	mark(traces, trace);
+}
+
+void traces_old(struct traces *traces, uint32_t trace, uint64_t bytes)
+{
+	struct trace *t = &traces->items[trace];
+
+	if (t->s.old_bytes == bytes)
+		return;
+	t->s.old_bytes = bytes;
+	bound_parts(&t->s);
 	mark(traces, trace);
 }
 
@@ -340,7 +353,7 @@ static uint8_t update(struct traces *traces, struct trace *t, const struct windo
 	uint8_t ret = 0;
 
 	settle(traces, t);
-	bound_resident(s);
+	bound_parts(s);
 	/* an undone free may lie before the base: then the difference is below 0 */
 	int64_t freed = (int64_t)(s->free_bytes - base->free_bytes);
 	int64_t frees = (int64_t)(s->free_q10 - base->free_q10);

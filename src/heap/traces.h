@@ -90,6 +90,9 @@ void traces_untrim(struct traces *traces, uint32_t trace, uint64_t bytes, uint64
 /* What of its live blocks is in memory and swapped out now, bounded by what is live. */
 void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t swapped);
 
+/* What of its live blocks is a minute old or more, bounded by what is live. */
+void traces_old(struct traces *traces, uint32_t trace, uint64_t bytes);
+
 /* Bytes that it was the first to touch. */
 void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
 

@@ -28,6 +28,7 @@ struct err *report_set_base(struct report *r, struct view *view, struct names *n
 	if (!view)
 		return NULL;
 	r->base.report = report_create(names, r->funcs.wait);
+	r->base.report->funcs.wrappers = r->funcs.wrappers;
 	report_set_modules(r->base.report, names == r->funcs.names ? r->funcs.mods : NULL);
 	r->base.report->user_only = r->user_only;
 	if (r->filter.text)

@@ -51,7 +51,6 @@ static uint64_t hash_text(uint64_t h, const char *s)
 void funcs_init(struct funcs *funcs, struct names *names, bool wait)
 {
 	*funcs = (struct funcs){ .names = names, .wait = wait, .round = 1 };
-	funcs->wrappers = wrappers_create();
 	funcs->nslots = funcs->nframe_slots = funcs->nid_slots = 1024;
 	funcs->slots = xcalloc(funcs->nslots, sizeof(*funcs->slots));
 	funcs->frame_slots = xcalloc(funcs->nframe_slots, sizeof(*funcs->frame_slots));
@@ -60,7 +59,6 @@ void funcs_init(struct funcs *funcs, struct names *names, bool wait)
 
 void funcs_deinit(struct funcs *funcs)
 {
-	wrappers_destroy(funcs->wrappers);
 	free(funcs->items);
 	free(funcs->slots);
 	free(funcs->frames);

@@ -49,7 +49,7 @@ struct frame {
 struct funcs {
 	struct names *names;
 	const struct modules *mods;
-	struct wrappers *wrappers;
+	const struct wrappers *wrappers;	/* borrowed; NULL: the well-known ones alone */
 	bool wait;			/* for names */
 	bool missing;			/* a name asked for wasn't there */
 	uint32_t round;			/* goes up when names may have come in */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/held.h"
 #include "report/internal.h"
 
 static const char *const names[REPORT_GROUPS] = {
@@ -77,6 +78,8 @@ static void function_rows(struct report *r, struct group_rows *rows)
 			sums[nsums++] = (struct sums){ 0 };
 			of_func[k] = (uint32_t)rows->n;
 		}
+		if (rows->of_trace)
+			rows->of_trace[i] = of_func[k];
 		struct report_site *row = &rows->rows[of_func[k] - 1];
 		struct report_more *more = &rows->more[of_func[k] - 1];
 		if (!same_text(row->file, frame_file(frame, 0))) {
@@ -130,6 +133,8 @@ static void stack_rows(struct report *r, struct group_rows *rows, bool against)
 		row->line = frame_line(frame, at->i);
 		row->s = t->s;
 		rows->more[rows->n - 1].trace = i;
+		if (rows->of_trace)
+			rows->of_trace[i] = (uint32_t)rows->n;
 	}
 }
 
@@ -173,9 +178,14 @@ static void thread_rows(struct report *r, struct group_rows *rows)
 
 static void make(struct report *r, enum report_group group, struct group_rows *rows, bool against)
 {
+	CLEANUP_FREE uint32_t *of_trace = NULL;
+
 	rows->n = 0;
 	if (!r->view)
 		return;
+	if (r->held && r->view->classes && group != REPORT_BY_THREAD)
+		of_trace = xcalloc(r->view->ntraces + 1, sizeof(*of_trace));
+	rows->of_trace = of_trace;
 	if (group == REPORT_BY_FUNCTION)
 		function_rows(r, rows);
 	else if (group == REPORT_BY_STACK)
@@ -184,6 +194,9 @@ static void make(struct report *r, enum report_group group, struct group_rows *r
 		modules_rows(r, rows);
 	else
 		thread_rows(r, rows);
+	if (of_trace)
+		held_fill(r, rows->rows, rows->n, of_trace);
+	rows->of_trace = NULL;
 	for (size_t i = 0; i < rows->n; i++) {
 		struct report_site *row = &rows->rows[i];
 		row->se = row->s.live_var > 0 ? sqrt(row->s.live_var) : 0;

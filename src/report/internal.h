@@ -67,6 +67,7 @@ struct filter {
 struct group_rows {
 	struct report_site *rows;
 	struct report_more *more;	/* one a row */
+	uint32_t *of_trace;	/* row + 1 by the view's traces, 0: none; NULL: nobody asks for `held` */
 	uint64_t *what;		/* what each row is, in any view of any file; only against a base */
 	size_t n, cap, more_cap, what_cap;
 };
@@ -101,6 +102,7 @@ struct report {
 	struct trends module_trends, thread_trends;
 	struct node_sums *nodes;	/* of what passes; NULL: not made */
 	unsigned nodes_idle;	/* views since the tree was looked at */
+	bool held;		/* rows say how old and whose what they hold is */
 	bool user_only;		/* the trees are without system libraries */
 	int8_t *system;		/* by module id: 1 it is one, 0 it isn't, -1 not looked at */
 	size_t nsystem;

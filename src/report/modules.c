@@ -17,6 +17,7 @@
 struct module_sums {
 	struct sums self, total;
 	uint32_t traces;	/* that count in either */
+	uint32_t row;		/* + 1, among those that have any */
 	uint32_t set;		/* set + 1 that was counted last */
 	uint32_t named, unknown, lined;	/* frames with a name, without a symbol, with a line */
 };
@@ -105,6 +106,8 @@ static void count_traces(struct making *m)
 		struct report_more *more = &m->rows->more[row];
 		sums_add(&m->sums[row].self, &t->s);
 		m->sums[row].traces++;
+		if (m->rows->of_trace)
+			m->rows->of_trace[i] = row + 1;
 		if (trace_heavier(t, more->trace == SIZE_MAX ? NULL : view_trace(view, more->trace)))
 			more->trace = i;
 		sums_add(&of_set[set], &t->s);
@@ -171,6 +174,7 @@ void modules_rows(struct report *r, struct group_rows *rows)
 	for (size_t i = 0; i < rows->n; i++) {
 		if (!m->sums[i].traces)
 			continue;
+		m->sums[i].row = (uint32_t)n + 1;
 		rows->rows[n] = rows->rows[i];
 		rows->more[n] = rows->more[i];
 		rows->what[n] = rows->what[i];
@@ -179,6 +183,9 @@ void modules_rows(struct report *r, struct group_rows *rows)
 		rows->more[n++].symbols = symbols_of(&m->sums[i]);
 	}
 	rows->n = n;
+	for (size_t i = 0; rows->of_trace && i < r->view->ntraces; i++)
+		if (rows->of_trace[i])
+			rows->of_trace[i] = m->sums[rows->of_trace[i] - 1].row;
 	free(m->sums);
 	free(m);
 }

@@ -9,7 +9,6 @@
 #include "elf/modules.h"
 #include "report/internal.h"
 #include "report/system.h"
-#include "report/wrappers.h"
 #include "symbol/names.h"
 
 #define NODES_IDLE_MAX 10	/* views after which sums that nobody looks at are given up */
@@ -70,6 +69,17 @@ void report_set_user_only(struct report *r, bool on)
 	report_forget_trees(r);
 	if (r->base.report)
 		report_set_user_only(r->base.report, on);
+}
+
+void report_set_held(struct report *r, bool on)
+{
+	r->sites_valid = r->sites_valid && r->held == on;
+	r->held = on;
+}
+
+bool report_has_held(const struct report *r)
+{
+	return r->held;
 }
 
 static bool is_system(struct report *r, uint32_t module, const char *name)
@@ -329,15 +339,13 @@ const char *report_raw_name(struct report *r, const char *function)
 	return raw ? raw : function;
 }
 
-struct err *report_add_wrapper(struct report *r, const char *regex)
+void report_set_wrappers(struct report *r, const struct wrappers *wrappers)
 {
-	struct err *err = wrappers_add(r->funcs.wrappers, regex);
-
-	if (err)
-		return err;
+	r->funcs.wrappers = wrappers;
 	funcs_rejudge(&r->funcs);
 	report_look_again(r);
-	return r->base.report ? report_add_wrapper(r->base.report, regex) : NULL;
+	if (r->base.report)
+		report_set_wrappers(r->base.report, wrappers);
 }
 
 const struct report_frame *report_stack(struct report *r, size_t trace, size_t *ret_n,

@@ -22,6 +22,7 @@ struct err;
 struct modules;
 struct names;
 struct report;
+struct wrappers;
 
 enum report_value {
 	REPORT_LIVE_BYTES,	/* "live" */
@@ -36,6 +37,7 @@ enum report_value {
 	REPORT_UNTOUCHED_BYTES,	/* "untouched": live bytes that neither are nor were swapped out */
 	REPORT_SWAP_BYTES,	/* "swap": live bytes swapped out */
 	REPORT_FAULT_BYTES,	/* "faults": bytes of pages this stack was the first to touch */
+	REPORT_OLD_BYTES,	/* "age": live bytes that are at least a minute old */
 	REPORT_DELTA_BYTES,	/* "delta": live bytes less those of the base; signed, ordered by size */
 	REPORT_VALUES
 };
@@ -86,6 +88,12 @@ const struct view *report_base(const struct report *r);
 
 /* ---- sites ---- */
 #define REPORT_TREND 10
+/* Of a row's live blocks, where each has been looked at (report_set_held). */
+struct report_held {
+	bool known;		/* else the rest is 0 */
+	uint8_t age;		/* age class (heap/classes.h): half of the live bytes, or more, are in it or older */
+	uint32_t threads;	/* that have allocated them, ended ones too; mappings have none */
+};
 struct report_site {
 	uint64_t id;		/* stable from view to view (also when the name comes in) */
 	const char *function;	/* full, demangled or module+offset; valid until the next report_set_view */
@@ -99,6 +107,7 @@ struct report_site {
 	uint32_t ntrend;
 	double trend_seconds;		/* from the first of them to the last */
 	int64_t delta;		/* live bytes less those of the base; 0 without one */
+	struct report_held held;
 	bool fresh, gone;	/* had never allocated in the base; is only there */
 	const struct report_more *more;	/* rows of other groups (groups.h); NULL: a site */
 };
@@ -110,6 +119,12 @@ double report_whole(struct report *r, enum report_value v);
  * are there by REPORT_FAULT_BYTES alone. */
 const struct report_site *report_sites(struct report *r, enum report_value value, bool reverse,
 				       size_t *ret_n);
+/*
+ * Rows, but those of threads, are to have `held` from now on: a pass over the view's classes each time they are made.
+ * They have none without.
+ */
+void report_set_held(struct report *r, bool on);
+bool report_has_held(const struct report *r);
 /* Sum over the sites shown (after the filter). */
 struct trace_stats report_total(struct report *r);
 
@@ -191,7 +206,7 @@ const char *report_raw_name(struct report *r, const char *function);
 const char *report_pseudo_text(uint64_t addr);
 uint64_t report_pseudo_parse(const char *text);
 
-/* Add a wrapper rule: an extended regex over function names. */
-struct err *report_add_wrapper(struct report *r, const char *regex);
+/* The user's rules for what a wrapper is (wrappers.h), which must outlive the report; NULL: none. */
+void report_set_wrappers(struct report *r, const struct wrappers *wrappers);
 
 #endif

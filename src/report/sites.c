@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/held.h"
 #include "report/internal.h"
 
 #define TREND_STEP 0.95		/* seconds between the values of a trend */
@@ -218,6 +219,23 @@ static void copy_trend(const struct report *r, const struct site *site, struct r
 		row->trend[k] = trend[(n - row->ntrend + k) % REPORT_TREND];
 }
 
+/* The list's rows are those of the sites with traces that pass, in the list's order. */
+static void sites_held(struct report *r)
+{
+	CLEANUP_FREE uint32_t *of_trace = xcalloc(r->view->ntraces + 1, sizeof(*of_trace));
+	uint32_t row = 0;
+
+	for (size_t i = 0; i < r->nsite_list; i++) {
+		if (!r->site_list[i].npass)
+			continue;
+		row++;
+		for (uint32_t k = r->site_list[i].first; k; k = r->trace_sites[k - 1].next)
+			if (report_passes(r, view_trace(r->view, k - 1)->node))
+				of_trace[k - 1] = row;
+	}
+	held_fill(r, r->sites, r->nsites, of_trace);
+}
+
 void sites_rows(struct report *r)
 {
 	if (r->sites_valid)
@@ -246,6 +264,8 @@ void sites_rows(struct report *r)
 		copy_trend(r, site, row);
 		row->trend_seconds = trend_span(r, row->ntrend);
 	}
+	if (r->held && r->view && r->view->classes)
+		sites_held(r);
 	base_sites(r);
 	r->sites_valid = true;
 }

@@ -19,6 +19,7 @@ static const struct {
 	[REPORT_UNTOUCHED_BYTES] = { "untouched", "live bytes untouched", true },
 	[REPORT_SWAP_BYTES] = { "swap", "live bytes swapped out", true },
 	[REPORT_FAULT_BYTES] = { "faults", "bytes first touched", true },
+	[REPORT_OLD_BYTES] = { "age", "live bytes over 1 min old", true },
 	[REPORT_DELTA_BYTES] = { "delta", "live bytes since the mark", true },
 };
 
@@ -67,6 +68,8 @@ double report_value_of(const struct trace_stats *s, enum report_value v)
 		return (double)s->swap_bytes;
 	case REPORT_FAULT_BYTES:
 		return (double)s->fault_bytes;
+	case REPORT_OLD_BYTES:
+		return (double)s->old_bytes;
 	case REPORT_DELTA_BYTES:
 	case REPORT_VALUES:
 		break;
@@ -91,6 +94,8 @@ bool report_value_known(const struct view *view, enum report_value v)
 		return s->swap_bytes;
 	case REPORT_FAULT_BYTES:
 		return s->fault_bytes || view->info.faults;
+	case REPORT_OLD_BYTES:
+		return view->classes != NULL;
 	default:
 		return v < REPORT_VALUES;
 	}

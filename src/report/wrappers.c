@@ -118,8 +118,13 @@ static const char *const rules[] = {
 	"mi_new*", "je_malloc*", "tc_new*", "tc_malloc*",
 };
 
+struct user_rule {
+	regex_t regex;
+	bool none;	/* what matches is no wrapper */
+};
+
 struct wrappers {
-	regex_t *user;
+	struct user_rule *user;
 	size_t nuser, cap;
 };
 
@@ -133,20 +138,23 @@ void wrappers_destroy(struct wrappers *wrappers)
 	if (!wrappers)
 		return;
 	for (size_t i = 0; i < wrappers->nuser; i++)
-		regfree(&wrappers->user[i]);
+		regfree(&wrappers->user[i].regex);
 	free(wrappers->user);
 	free(wrappers);
 }
 
-struct err *wrappers_add(struct wrappers *wrappers, const char *regex)
+struct err *wrappers_add(struct wrappers *wrappers, const char *rule)
 {
-	regex_t compiled;
-	struct err *err = pattern_compile(regex, false, &compiled);
+	struct user_rule user = { .none = *rule == '!' };
+	const char *regex = rule + user.none;
 
+	if (!*regex)
+		return err_new(ERR_BAD_INPUT, "the wrapper rule is empty");
+	struct err *err = pattern_compile(regex, false, &user.regex);
 	if (err)
 		return err_prefix(err, "wrapper rule '%s'", regex);
 	VEC_GROW(wrappers->user, wrappers->nuser, wrappers->cap);
-	wrappers->user[wrappers->nuser++] = compiled;
+	wrappers->user[wrappers->nuser++] = user;
 	return NULL;
 }
 
@@ -166,13 +174,19 @@ bool wrappers_match(const struct wrappers *wrappers, const char *function)
 {
 	char skeleton[SHORT_MAX];
 
+	for (size_t i = wrappers ? wrappers->nuser : 0; i-- > 0;)
+		if (pattern_matches(&wrappers->user[i].regex, function))
+			return !wrappers->user[i].none;
 	short_skeleton(function, skeleton);
 	size_t len = strlen(skeleton);
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i][0] == skeleton[0] && rule_matches(rules[i], skeleton, len))
 			return true;
-	for (size_t i = 0; i < wrappers->nuser; i++)
-		if (pattern_matches(&wrappers->user[i], function))
-			return true;
 	return false;
+}
+
+void wrappers_print(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		fprintf(out, "%s\n", rules[i]);
 }

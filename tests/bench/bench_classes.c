@@ -55,8 +55,8 @@ static int measure(uint32_t blocks, uint32_t traces)
 	}
 	double each = (monotonic_seconds() - begin) / blocks;
 	for (int round = 0; round < ROUNDS; round++) {
+		heap_classify(heap, (uint64_t)blocks * 5000, true);
 		struct view *view = heap_publish(heap, &info, (uint64_t)blocks * 5000);
-		heap_classify(heap, view, true);
 		took[round] = (double)view->classes->cost_ns / 1e9;
 		cells = view->classes->n;
 		view_unref(view);

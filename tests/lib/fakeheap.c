@@ -221,9 +221,8 @@ struct view *fakeheap_view(struct fakeheap *f)
 		.unhooked = &unhooked, .nunhooked = 1,
 	};
 
-	struct view *view = heap_publish(f->heap, &info, f->second * 1000000000u);
-	heap_classify(f->heap, view, true);
-	return view;
+	heap_classify(f->heap, f->second * 1000000000u, true);
+	return heap_publish(f->heap, &info, f->second * 1000000000u);
 }
 
 struct names *fakeheap_names(struct fakeheap *f)

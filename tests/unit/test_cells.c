@@ -58,8 +58,8 @@ static struct view *program_view(uint64_t rate, bool fresh)
 	}
 	heap_map(heap, 0x7f0000000000, 1 << 20, now, 0,
 		 &(struct heap_stack){ .addrs = (const uint64_t[]){ frame_addr(1, 0x1000) }, .n = 1 });
+	heap_classify(heap, now + 5000000, true);
 	struct view *view = heap_publish(heap, &info, now + 5000000);
-	heap_classify(heap, view, true);
 	view->classes_fresh = fresh;
 	heap_destroy(heap);
 	return view;

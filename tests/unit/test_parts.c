@@ -72,8 +72,8 @@ static struct view *random_view(uint64_t rate)
 		heap_alloc_whole(heap, 0x10000 + random_below(900) * 16ull, random_below(9000), rate, now,
 				 random_below(THREADS), stack, depth, 0);
 	}
+	heap_classify(heap, now, true);
 	struct view *view = heap_publish(heap, &info, now);
-	heap_classify(heap, view, true);
 	heap_destroy(heap);
 	return view;
 }
@@ -112,6 +112,26 @@ static void assert_parts(const struct report_parts *p, const struct trace_stats 
 	assert_true((p->heaviest == SIZE_MAX) == !p->ntraces);
 }
 
+/* A row's two figures are those of its parts: half of the bytes and no less are that old; threads, not mappings. */
+static void assert_held(const struct report_parts *p, const struct report_held *held)
+{
+	uint64_t older = 0, than = 0;
+	size_t threads = p->nthreads + p->more;
+
+	assert_int_equal(held->known, p->total.samples > 0);
+	if (!held->known)
+		return;
+	for (unsigned k = 0; k < CLASS_AGES; k++) {
+		older += k >= held->age ? p->ages[k].bytes : 0;
+		than += k > held->age ? p->ages[k].bytes : 0;
+	}
+	assert_true(older >= p->total.bytes - older);
+	assert_true(than < p->total.bytes - than || !p->total.bytes);
+	for (size_t i = 0; i < p->nthreads; i++)
+		threads -= p->threads[i].nobody;
+	assert_int_equal(held->threads, threads);
+}
+
 static unsigned check_cells(struct report_tree *tree, const struct report_cell *cell)
 {
 	struct report_parts parts;
@@ -138,12 +158,15 @@ static void check(uint64_t rate, const char *filter)
 
 	assert_null(report_set_filter(r, filter));
 	report_set_view(r, view);
+	assert_false(report_sites(r, REPORT_LIVE_BYTES, false, &n)[0].held.known);
+	report_set_held(r, true);
 	const struct report_site *sites = report_sites(r, REPORT_LIVE_BYTES, false, &n);
 	assert_true(n > 2);
 	for (size_t i = 0; i < n; i++) {
 		report_site_parts(r, sites[i].id, &parts);
 		assert_parts(&parts, &sites[i].s);
 		assert_int_equal(parts.heaviest, report_site_trace(r, sites[i].id));
+		assert_held(&parts, &sites[i].held);
 	}
 	for (int g = 0; g < REPORT_GROUPS; g++) {
 		const struct report_site *rows = report_rows(r, g, REPORT_LIVE_BYTES, false, &n);
@@ -153,6 +176,10 @@ static void check(uint64_t rate, const char *filter)
 			assert_parts(&parts, &rows[i].s);
 			if (rows[i].more && g != REPORT_BY_THREAD)
 				assert_int_equal(parts.heaviest, rows[i].more->trace);
+			if (g == REPORT_BY_THREAD)
+				assert_false(rows[i].held.known);
+			else
+				assert_held(&parts, &rows[i].held);
 			if (g == REPORT_BY_THREAD && parts.total.samples) {
 				assert_int_equal(parts.nthreads, 1);
 				assert_string_equal(parts.threads[0].name, rows[i].function);
@@ -203,8 +230,10 @@ static void test_unknown(void **state)
 	classes_unref(view->classes);
 	view->classes = NULL;
 	view->classes_fresh = false;
+	report_set_held(r, true);
 	report_set_view(r, view);
 	const struct report_site *sites = report_sites(r, REPORT_LIVE_BYTES, false, &n);
+	assert_false(sites[0].held.known);
 	report_site_parts(r, sites[0].id, &parts);
 	assert_false(parts.known || parts.fresh);
 	assert_int_equal(parts.nthreads, 0);

@@ -19,6 +19,7 @@
 #include "heap/heap.h"
 #include "heap/view.h"
 #include "report/report.h"
+#include "report/wrappers.h"
 #include "symbol/names.h"
 #include "tests/lib/whole.h"
 
@@ -216,7 +217,9 @@ static void run(uint64_t seed, uint32_t max_traces, bool sampled)
 	random_state = seed;
 	memset(&names, 0, sizeof(names));
 	fill_names(&names);
-	assert_null(report_add_wrapper(r, "^xmalloc$"));
+	struct wrappers *wrappers = wrappers_create();
+	assert_null(wrappers_add(wrappers, "^xmalloc$"));
+	report_set_wrappers(r, wrappers);
 	for (int round = 0; round < 120; round++) {
 		uint32_t n = round % 20 == 0 ? 1500 : random_below(4) ? random_below(60) : 0;
 		for (uint32_t k = 0; k < n; k++) {
@@ -248,7 +251,7 @@ static void run(uint64_t seed, uint32_t max_traces, bool sampled)
 			report_set_view(r, view);
 		if (random_below(4)) {
 			struct report *fresh = report_create(&names, false);
-			assert_null(report_add_wrapper(fresh, "^xmalloc$"));
+			report_set_wrappers(fresh, wrappers);
 			assert_null(report_set_filter(fresh, filter));
 			report_set_modules(fresh, (const struct modules *)&names);
 			names.generation++;	/* what came in without a word is there now */
@@ -268,6 +271,7 @@ static void run(uint64_t seed, uint32_t max_traces, bool sampled)
 	report_set_view(r, view);
 	view_unref(view);
 	report_destroy(r);
+	wrappers_destroy(wrappers);
 }
 
 static void test_random(void **state)

@@ -210,12 +210,18 @@ static void test_sites(void **state)
 	report_stack(r, 1000, &n, &site);
 	assert_int_equal(n, 0);
 
-	assert_null(report_add_wrapper(r, "^Vec<"));
+	struct wrappers *wrappers = wrappers_create();
+	assert_null(wrappers_add(wrappers, "^Vec<"));
+	report_set_wrappers(r, wrappers);
 	assert_non_null(site_of(r, "parse(char const*)"));
-	struct err *err = report_add_wrapper(r, "(");
-	assert_int_equal(err->code, ERR_BAD_INPUT);
-	err_free(err);
+	/* and back: of two that match the last counts */
+	assert_null(wrappers_add(wrappers, "!^Vec<int"));
+	report_set_wrappers(r, wrappers);
+	assert_null(site_of(r, "parse(char const*)"));
+	report_set_wrappers(r, NULL);
+	assert_null(site_of(r, "parse(char const*)"));
 	report_destroy(r);
+	wrappers_destroy(wrappers);
 	view_unref(view);
 }
 
@@ -627,6 +633,19 @@ static void test_wrappers(void **state)
 			fail_msg("wrapper: %s", no[i]);
 	assert_null(wrappers_add(w, "^get(line|delim)$"));
 	assert_true(wrappers_match(w, "getline"));
+	/* taken from the table, and one of these given back */
+	assert_null(wrappers_add(w, "!^g_"));
+	assert_false(wrappers_match(w, "g_strdup"));
+	assert_null(wrappers_add(w, "^g_malloc"));
+	assert_true(wrappers_match(w, "g_malloc0"));
+	assert_false(wrappers_match(w, "g_strdup"));
+	assert_true(wrappers_match(NULL, "g_strdup"));
+	static const char *const bad[] = { "", "!", "(", "!(" };
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct err *err = wrappers_add(w, bad[i]);
+		assert_int_equal(err->code, ERR_BAD_INPUT);
+		err_free(err);
+	}
 	wrappers_destroy(w);
 }
 
