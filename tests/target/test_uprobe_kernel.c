@@ -27,9 +27,13 @@
 #define CALLS 3000u
 #define ENTRIES 1000u
 
+static jmp_buf *leave;	/* take() doesn't return but goes there */
+
 /* What is probed: neither inlined nor cloned, and never an address of this process's own heap. */
 static __attribute__((noipa)) void *take(size_t size)
 {
+	if (leave)
+		longjmp(*leave, 1);
 	return (void *)(size << 20);
 }
 
@@ -150,6 +154,75 @@ static void test_multi(void **state)
 	every_call(UPROBE_WAY_MULTI);
 }
 
+/* Calls twice from one place, with so much less stack than its caller has: the first call is left by a jump. */
+static __attribute__((noipa)) void *take_twice(size_t depth, size_t size)
+{
+	volatile char below[depth];
+	volatile unsigned calls = 0;
+	jmp_buf to;
+
+	below[0] = 0;
+	(void)setjmp(to);
+	leave = calls++ ? NULL : &to;
+	void *block = take(size);
+	(void)below[0];
+	return block;
+}
+
+/* Leaves its one call. */
+static __attribute__((noipa)) void take_and_leave(size_t depth)
+{
+	volatile char below[depth];
+	jmp_buf to;
+
+	below[0] = 0;
+	leave = &to;
+	if (!setjmp(to))
+		take(1);
+	leave = NULL;
+	(void)below[0];
+}
+
+/*
+ * The mark of a call that was left by a jump is stale: calls after it with as much of the stack in use, or less, aren't
+ * calls within it.
+ */
+static void after_jump(enum uprobe_way way)
+{
+	struct uprobe_kernel *k = opened(way, 1);
+	struct seen seen = { 0 };
+	struct uprobe_counts counts;
+
+	assert_int_equal(uprobe_kernel_way(k), way);
+	attach(k);
+	for (size_t i = 0; i < 10; i++) {
+		give(take_twice(64, 2));
+		take_and_leave(4096);
+		give(take(2));
+	}
+	while (uprobe_kernel_read(k, 100, see, &seen))
+		;
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.hits, 10 * 6);
+	assert_int_equal(counts.nested, 0);
+	assert_int_equal(seen.allocs, 10 * 2);
+	assert_int_equal(seen.bytes, 10 * 2 * 2);
+	assert_int_equal(seen.frees, 10 * 2);
+	uprobe_kernel_close(k);
+}
+
+static void test_jump_session(void **state)
+{
+	(void)state;
+	after_jump(UPROBE_WAY_SESSION);
+}
+
+static void test_jump_multi(void **state)
+{
+	(void)state;
+	after_jump(UPROBE_WAY_MULTI);
+}
+
 /* Sampled: a free is told of what was, and of nothing else; a session skips the returns of what wasn't. */
 static void test_sampled(void **state)
 {
@@ -218,6 +291,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_session),
 		cmocka_unit_test(test_multi),
+		cmocka_unit_test(test_jump_session),
+		cmocka_unit_test(test_jump_multi),
 		cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_map_operations),
 	};
