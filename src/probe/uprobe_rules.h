@@ -15,11 +15,6 @@
 #include "probe/uprobe_wire.h"
 #include "wire/wire.h"
 
-/* As the kernel hands them over on x86-64. */
-struct uprobe_regs {
-	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-};
-
 /* A thread that calls: what is kept of it between its calls, and between a call and its return. */
 struct uprobe_caller {
 	__u64 countdown;	/* bytes to the next sample */
