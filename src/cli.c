@@ -463,9 +463,9 @@ static bool parse_option(int opt, const char *arg, struct cli *cli)
 		cli->mmap = true;
 		return true;
 	case OPT_PROBE:
-		/* the last: as on a kernel without session uprobes */
-		cli->uprobe_multi = !strcmp(arg, "uprobe-multi");
-		cli->uprobe = cli->uprobe_multi || !strcmp(arg, "uprobe");
+		/* the others: as on a kernel without session uprobes, as on one without BPF uprobes */
+		cli->uprobe_way = !strcmp(arg, "uprobe-multi") ? 1 : !strcmp(arg, "uprobe-hits") ? 2 : 0;
+		cli->uprobe = cli->uprobe_way || !strcmp(arg, "uprobe");
 		return cli->uprobe || !strcmp(arg, "agent") || fail("--probe: '%s' is neither agent nor uprobe", arg);
 	case OPT_FAULTS:
 		cli->faults = true;

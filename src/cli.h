@@ -58,7 +58,8 @@ struct cli {
 	uint64_t min_size;	/* --min-size, bytes; 0: all blocks */
 	bool auto_rate, exact;
 	bool mmap, faults;
-	bool uprobe, uprobe_multi;	/* --probe=uprobe, uprobe-multi */
+	bool uprobe;		/* --probe=uprobe, or, with the way to begin with, */
+	unsigned uprobe_way;	/* uprobe-multi (1), uprobe-hits (2) */
 	double overhead;	/* fraction */
 	double duration;	/* seconds, 0: until the end */
 	double delay;		/* seconds between frames */

@@ -187,7 +187,7 @@ static int watch(struct cli *cli, bool screen, struct err **ret_refused)
 		.pids = cli->pids, .npids = cli->mode == CLI_RUN ? 0 : cli->npids, .follow = cli->follow,
 		.launch = { .argv = cli->argv, .fd = { -1, -1, -1 } },
 		.rate = cli->rate, .auto_rate = cli->auto_rate, .exact = cli->exact,
-		.mmap = cli->mmap, .uprobe = cli->uprobe, .uprobe_multi = cli->uprobe_multi,
+		.mmap = cli->mmap, .uprobe = cli->uprobe, .uprobe_way = cli->uprobe_way,
 		.faults = cli->faults, .min_size = cli->min_size,
 		.budget = cli->overhead, .refresh = cli->delay < 1 ? cli->delay : 1,
 		.paused = cli->paused, .delay_start = cli->delay_start, .record = cli->record, .named = &cli->named, .thread = cli->thread,

@@ -34,7 +34,7 @@ struct collect_config {
 	bool auto_rate, exact;
 	bool mmap;			/* mappings count, too */
 	bool uprobe;			/* nothing is placed in the program: probe_uprobe_create(); */
-	bool uprobe_multi;		/* not by session uprobes */
+	unsigned uprobe_way;		/* as probe_config's */
 	bool faults;			/* page faults are sampled */
 	bool no_res;			/* what is resident isn't looked at */
 	uint64_t min_size;		/* bytes: smaller blocks don't count */

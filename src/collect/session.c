@@ -224,7 +224,7 @@ struct probe_config session_probe_config(const struct session *s)
 		 * rate a running process is never made to wait. */
 		.raise = s->control.on && s->attached,
 		.max_stack = s->config.max_stack,
-		.uprobe_multi = s->config.uprobe_multi,
+		.uprobe_way = s->config.uprobe_way,
 		.ns_per_tick = s->clock.ns_per_tick,
 		.named = s->config.named,
 	};

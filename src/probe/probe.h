@@ -33,7 +33,7 @@ struct probe_config {
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
-	bool uprobe_multi;	/* uprobes: at entries and returns, also where session ones would do */
+	unsigned uprobe_way;	/* uprobes: the best that is tried, an enum uprobe_way; 0: the best there is */
 };
 
 /* An allocator entry point, hooked or not. */
@@ -165,7 +165,7 @@ struct probe *probe_agent_create(const struct probe_config *config);
 
 /*
  * The uprobe back end. Its target is never stopped or written to by it: place, extend and remove take a running one as
- * well. Without BPF in this heaptop prepare() says so.
+ * well.
  */
 #define PROBE_UPROBE_RATE (512u << 10)	/* to begin with, where it is chosen by cost */
 struct probe *probe_uprobe_create(const struct probe_config *config);

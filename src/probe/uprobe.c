@@ -1,7 +1,7 @@
 /*
  * The second back end: uprobes, for targets that must not be modified or can't be. heaptop places nothing: the kernel
- * runs a BPF program at the allocator's functions (uprobe.bpf.c), and its records become the same events. What is
- * probed is found as for the agent (find.c, nesting.c), but for what only matters to displaced instructions.
+ * runs a BPF program at the allocator's functions (uprobe.bpf.c), or tells of each hit (uprobe_hits.c), and its records
+ * become the same events. What is probed is found as for the agent (find.c, nesting.c), but for what only matters to displaced instructions.
  *
  * A function that may throw gets no probe at its return: the return address is the kernel's trampoline then, no
  * unwinder passes it, and the program would be aborted. operator new of the C++ library isn't missed: it calls
@@ -23,31 +23,21 @@
 #include "elf/file.h"
 #include "probe/placed.h"
 #include "probe/uprobe_kernel.h"
+#include "probe/uprobe_tids.h"
 #include "target/facts.h"
 #include "target/target.h"
 
 #define READ_MAX 200000u	/* records a round */
-/* ns, by measurement (tests/bench): what a hit costs the target. */
-#define HIT_NS 1000u
-#define STEPPED_NS 13000u
-#define RETURN_NS 750u
-#define SLOTS_HASH 8192u	/* a power of two, about twice WIRE_SLOTS */
-
-/* Threads are told by slots, as the agent has them; here they belong to thread ids. */
-struct tids {
-	uint32_t tid[WIRE_SLOTS];	/* 0: free */
-	uint16_t at[SLOTS_HASH];	/* slot + 1 */
-	uint32_t used;			/* slots ever */
-	uint32_t hint;			/* where a free one is looked for next */
-	uint64_t none;			/* records of threads without one */
-};
+#define KEPT_MAX (64u << 20)	/* and bytes of stacks: as much as a ring has; touched as far as they are used */
+#define RECORD_KEPT (sizeof(struct wire_regs) + UPROBE_STACK_MAX)	/* at most */
 
 struct uprobes {
 	struct agent a;			/* first: what finding works on; nothing of it is in the target */
 	struct uprobe_kernel *kernel;	/* NULL: not open */
 	uint64_t rate;
 	bool active;
-	struct tids *tids;
+	struct tids *tids;		/* slots belong to threads as in the agent */
+	uint64_t no_slot;		/* records of threads without one */
 	double ns_per_tick;
 	uint64_t last_tsc;
 	uint64_t image;			/* target_image() when it was placed */
@@ -56,6 +46,8 @@ struct uprobes {
 	probe_event_fn fn;
 	void *ctx;
 	size_t handed, bad;
+	uint8_t *kept;			/* registers and stacks handed over, for they are looked at later than that; KEPT_MAX */
+	size_t nkept;
 	uint64_t copied;
 	char where[160];
 };
@@ -98,6 +90,7 @@ static struct err *link_text(struct uprobes *u, struct target *t, size_t text, b
 			continue;
 		if (!elf_file_vaddr_to_offset(x->file, s->addr + s->at - x->bias, &points[n].offset))
 			continue;
+		points[n].addr = s->addr + s->at;
 		points[n++].cookie = cookie;
 		s->patched = true;
 		if (s->stepped)
@@ -138,7 +131,7 @@ static struct err *prepare(struct probe *p, struct target *t, const struct modul
 		init.ns_dev = st.st_dev;
 		init.ns_ino = st.st_ino;
 	}
-	return uprobe_kernel_open(&init, u->a.config.uprobe_multi ? UPROBE_WAY_MULTI : UPROBE_WAY_SESSION, &u->kernel);
+	return uprobe_kernel_open(&init, (enum uprobe_way)u->a.config.uprobe_way, &u->kernel);
 }
 
 static struct err *place(struct probe *p, struct target *t)
@@ -234,77 +227,11 @@ static struct err *set_active(struct probe *p, struct target *t, bool active)
 
 /* ---- records to events ---- */
 
-static uint16_t *tid_home(struct tids *ids, uint32_t tid)
-{
-	uint32_t at = tid * 0x9e3779b1u >> 19;
-
-	for (uint32_t i = 0; i < SLOTS_HASH; i++, at = (at + 1) % SLOTS_HASH)
-		if (!ids->at[at] || ids->tid[ids->at[at] - 1] == tid)
-			return &ids->at[at];
-	return NULL;
-}
-
-/* All slots again: entries can't be taken out of such a table one by one. */
-static void rehash(struct tids *ids)
-{
-	memset(ids->at, 0, sizeof(ids->at));
-	for (uint32_t i = 0; i < ids->used; i++)
-		if (ids->tid[i])
-			*tid_home(ids, ids->tid[i]) = (uint16_t)(i + 1);
-}
-
-/* The slot of a thread, a new one if need be; false: all are taken. */
-static bool slot_of(struct tids *ids, uint32_t tid, uint32_t *ret)
-{
-	uint16_t *home = tid ? tid_home(ids, tid) : NULL;
-
-	if (!home)
-		return false;
-	if (*home) {
-		*ret = *home - 1u;
-		return true;
-	}
-	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
-		uint32_t slot = (ids->hint + i) % WIRE_SLOTS;
-
-		if (ids->tid[slot])
-			continue;
-		ids->tid[slot] = tid;
-		ids->used = slot + 1 > ids->used ? slot + 1 : ids->used;
-		ids->hint = slot + 1;
-		*home = (uint16_t)(slot + 1);
-		*ret = slot;
-		return true;
-	}
-	return false;
-}
-
 static void present(struct probe *p, struct target *t, const uint32_t *tids, size_t n)
 {
-	struct tids *ids = uprobes_of(p)->tids;
-	bool any = false;
-
 	(void)t;
-	for (uint32_t i = 0; i < ids->used; i++) {
-		uint32_t low = 0, high = (uint32_t)n;
-
-		while (low < high) {
-			uint32_t mid = low + (high - low) / 2;
-			if (tids[mid] < ids->tid[i])
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		/* its last records may still be in the ring: then it gets another one, which is as good */
-		if (ids->tid[i] && (low == n || tids[low] != ids->tid[i])) {
-			ids->tid[i] = 0;
-			any = true;
-		}
-	}
-	if (any) {
-		ids->hint = 0;
-		rehash(ids);
-	}
+	/* the last records of one that is gone may still be in the ring: then it gets another slot, which is as good */
+	tids_keep(uprobes_of(p)->tids, tids, n);
 }
 
 static uint64_t to_ticks(struct uprobes *u, uint64_t ns)
@@ -321,14 +248,28 @@ static uint64_t to_ticks(struct uprobes *u, uint64_t ns)
 
 _Static_assert(sizeof(((struct uprobe_alloc *)0)->regs) == sizeof(struct wire_regs), "the same registers");
 
-static void on_record(void *ctx, const struct uprobe_record *r, size_t size)
+/* Registers and stack of an allocation, in memory of ours. */
+static void keep(struct uprobes *u, const struct uprobe_alloc *alloc, uint32_t bytes, struct probe_event *e)
+{
+	uint8_t *to = u->kept + u->nkept;
+
+	memcpy(to, alloc->regs, sizeof(*e->regs));
+	memcpy(to + sizeof(*e->regs), alloc->stack, bytes);
+	e->regs = (const struct wire_regs *)to;
+	e->stack = to + sizeof(*e->regs);
+	e->stack_bytes = bytes;
+	u->nkept += sizeof(*e->regs) + bytes;
+}
+
+/* False: no room for another one's stack. */
+static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
 {
 	struct uprobes *u = ctx;
 	struct probe_event e = { .kind = (enum wire_kind)r->kind, .flags = r->flags, .addr = r->addr };
 
-	if (!slot_of(u->tids, r->tid, &e.slot)) {
-		u->tids->none++;
-		return;
+	if (!tids_slot(u->tids, r->tid, &e.slot)) {
+		u->no_slot++;
+		return true;
 	}
 	e.tsc = to_ticks(u, r->ns);
 	if (e.kind == WIRE_THREAD && size >= sizeof(struct uprobe_thread_record)) {
@@ -336,21 +277,20 @@ static void on_record(void *ctx, const struct uprobe_record *r, size_t size)
 		e.sp = r->addr;
 		e.name = ((const struct uprobe_thread_record *)r)->name;
 	} else if (e.kind == WIRE_ALLOC && size >= sizeof(struct uprobe_alloc) &&
-		   r->bytes <= size - sizeof(struct uprobe_alloc)) {
+		   r->bytes <= size - sizeof(struct uprobe_alloc) && r->bytes <= UPROBE_STACK_MAX && r->bytes % 8 == 0) {
 		const struct uprobe_alloc *alloc = (const struct uprobe_alloc *)r;
 
 		e.size = alloc->size;
 		e.rate = alloc->rate;
-		e.regs = (const struct wire_regs *)alloc->regs;
-		e.stack = alloc->stack;
-		e.stack_bytes = r->bytes;
+		keep(u, alloc, r->bytes, &e);
 		u->copied++;
 	} else if (e.kind != WIRE_FREE && e.kind != WIRE_UNFREE) {
 		u->bad++;
-		return;
+		return true;
 	}
 	u->handed++;
 	u->fn(u->ctx, &e);
+	return u->nkept + RECORD_KEPT <= KEPT_MAX;
 }
 
 static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
@@ -368,6 +308,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	u->fn = fn;
 	u->ctx = ctx;
 	u->handed = 0;
+	u->nkept = 0;
 	uprobe_kernel_read(u->kernel, READ_MAX, on_record, u);
 	return u->handed;
 }
@@ -387,14 +328,12 @@ static void stats(struct probe *p, struct target *t, struct probe_stats *ret)
 	ret->dropped = c.dropped;
 	ret->lost = c.lost;
 	ret->nested = c.nested;
-	ret->no_slot = u->tids->none;
+	ret->no_slot = u->no_slot;
 	ret->bad = u->bad;
 	ret->copied = u->copied;
 	ret->free_all = uprobe_kernel_ctl(u->kernel)->free_all;
-	ret->cycles = (uint64_t)((double)(c.hits * HIT_NS + c.stepped * STEPPED_NS + c.returns * RETURN_NS) /
-				 u->ns_per_tick);
-	for (uint32_t i = 0; i < u->tids->used; i++)
-		ret->threads += u->tids->tid[i] != 0;
+	ret->cycles = (uint64_t)((double)uprobe_kernel_cost(u->kernel, &c) / u->ns_per_tick);
+	ret->threads = tids_count(u->tids);
 }
 
 /* Stacks are copied, never walked in the kernel: there are no rules to tell. */
@@ -467,6 +406,7 @@ static void destroy(struct probe *p)
 
 	uprobe_kernel_close(u->kernel);
 	free(u->tids);
+	free(u->kept);
 	agent_free_found(&u->a);
 	free(u);
 }
@@ -505,6 +445,7 @@ struct probe *probe_uprobe_create(const struct probe_config *config)
 	u->rate = config->exact ? 1 : config->rate;
 	u->active = true;
 	u->tids = xcalloc(1, sizeof(*u->tids));
+	u->kept = xmalloc(KEPT_MAX);
 	u->ns_per_tick = config->ns_per_tick;
 	if (u->ns_per_tick <= 0) {
 		struct ticks_clock clock;

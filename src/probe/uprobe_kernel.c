@@ -1,59 +1,18 @@
-/* Maps, programs and links; see uprobe_kernel.h. */
+/* Which way uprobes go, and that way's functions; see uprobe_kernel.h. */
 #include "probe/uprobe_kernel.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #include "base/err.h"
-#include "base/log.h"
-#include "base/mem.h"
-
-/* The object file, in the binary: bpf.S. */
-extern const char uprobe_bpf_start[], uprobe_bpf_end[];
-
-/* include/uapi/linux/bpf.h; Debian 12's doesn't have them yet. */
-enum {
-	ATTACH_UPROBE_MULTI = 48,	/* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
-	ATTACH_UPROBE_SESSION = 57,	/* BPF_TRACE_UPROBE_SESSION, Linux 6.13 */
-	FLAG_RETURN = 1,		/* BPF_F_UPROBE_MULTI_RETURN */
-};
-struct link_create_uprobe_multi {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t cnt, multi_flags, pid, pad;
-};
-
-struct uprobe_kernel {
-	struct bpf_object *object;
-	struct ring_buffer *ring;
-	struct uprobe_ctl *ctl;		/* mapped */
-	int counts_fd;
-	int entry, back, session;	/* programs; -1: not loaded. Belong to `object` */
-	int *links;
-	size_t nlinks, links_cap;
-	enum uprobe_way way;
-	char why[128];
-	struct uprobe_counts *each;	/* one a processor */
-	int ncpus;
-	/* while reading */
-	uprobe_record_fn fn;
-	void *ctx;
-	size_t n, max;
-};
+#include "probe/uprobe_ops.h"
 
 static const struct {
-	const char *name, *since;
+	const char *name;
+	const struct uprobe_ops *ops;
 } ways[UPROBE_WAYS] = {
-	[UPROBE_WAY_SESSION] = { "BPF session uprobes", "Linux 6.13" },
-	[UPROBE_WAY_MULTI] = { "BPF uprobes at entries and returns", "Linux 6.6" },
+	[UPROBE_WAY_SESSION] = { "BPF session uprobes", &uprobe_bpf_ops },
+	[UPROBE_WAY_MULTI] = { "BPF uprobes at entries and returns", &uprobe_bpf_ops },
+	[UPROBE_WAY_HITS] = { "uprobes, every hit told", &uprobe_hits_ops },
 };
 
 const char *uprobe_way_name(enum uprobe_way way)
@@ -61,139 +20,42 @@ const char *uprobe_way_name(enum uprobe_way way)
 	return ways[way].name;
 }
 
-/* libbpf's word on what went wrong goes to our log, with -v. */
-static int to_log(enum libbpf_print_level level, const char *fmt, va_list args)
-{
-	if (level != LIBBPF_DEBUG) {
-		CLEANUP_FREE char *text = xvasprintf(fmt, args);
-		text[strcspn(text, "\n")] = '\0';
-		log_line("%s", text);
-	}
-	return 0;
-}
-
-static int program_fd(struct bpf_object *object, const char *name)
-{
-	struct bpf_program *p = bpf_object__find_program_by_name(object, name);
-
-	return p && bpf_program__autoload(p) ? bpf_program__fd(p) : -1;
-}
-
-static void choose(struct bpf_object *object, const char *name, bool wanted, int attach_type)
-{
-	struct bpf_program *p = bpf_object__find_program_by_name(object, name);
-
-	bpf_program__set_autoload(p, wanted);
-	bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)attach_type);
-}
-
-static int load(struct uprobe_kernel *k, enum uprobe_way way)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "heaptop");
-
-	k->object = bpf_object__open_mem(uprobe_bpf_start, (size_t)(uprobe_bpf_end - uprobe_bpf_start), &opts);
-	if (!k->object)
-		return -errno;
-	choose(k->object, "at_session", way == UPROBE_WAY_SESSION, ATTACH_UPROBE_SESSION);
-	choose(k->object, "at_entry", true, ATTACH_UPROBE_MULTI);
-	choose(k->object, "at_return", way != UPROBE_WAY_SESSION, ATTACH_UPROBE_MULTI);
-	int error = bpf_object__load(k->object);
-	if (error) {
-		bpf_object__close(k->object);
-		k->object = NULL;
-	}
-	return error;
-}
-
-static struct err *refused(int error)
-{
-	if (error == -EPERM || error == -EACCES)
-		return err_new(ERR_DENIED, "--probe=uprobe takes CAP_BPF and CAP_PERFMON: run heaptop as root, or: "
-			       "sudo setcap cap_bpf,cap_perfmon+ep heaptop");
-	return err_errno(-error, "the kernel takes no BPF uprobes (they need Linux 6.6 with BTF); "
-			 "without --probe=uprobe heaptop needs none");
-}
-
-static int on_record(void *ctx, void *data, size_t size)
-{
-	struct uprobe_kernel *k = ctx;
-	const struct uprobe_record *r = data;
-
-	if (size >= sizeof(*r))
-		k->fn(k->ctx, r, size);
-	return ++k->n < k->max ? 0 : -EAGAIN;	/* this one counts as read all the same */
-}
-
-static struct err *open_maps(struct uprobe_kernel *k, const struct uprobe_ctl *init)
-{
-	int ctl = bpf_object__find_map_fd_by_name(k->object, "ctl");
-	int ring = bpf_object__find_map_fd_by_name(k->object, "ring");
-	void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, ctl, 0);
-
-	if (page == MAP_FAILED)
-		return err_errno(errno, "the kernel doesn't lend its control block");
-	k->ctl = page;
-	*k->ctl = *init;
-	k->counts_fd = bpf_object__find_map_fd_by_name(k->object, "counts");
-	k->ncpus = libbpf_num_possible_cpus();
-	if (k->ncpus < 1)
-		return err_errno(-k->ncpus, "the number of processors isn't known");
-	k->each = xcalloc((size_t)k->ncpus, sizeof(*k->each));
-	k->ring = ring_buffer__new(ring, on_record, k, NULL);
-	return k->ring ? NULL : err_errno(errno, "the kernel's ring of records can't be mapped");
-}
-
 struct err *uprobe_kernel_open(const struct uprobe_ctl *init, enum uprobe_way best, struct uprobe_kernel **ret)
 {
-	struct uprobe_kernel *k = xcalloc(1, sizeof(*k));
-	int error = -EINVAL;
+	char why[sizeof((*ret)->why)] = "";
+	struct err *refused = NULL;
 
 	*ret = NULL;
-	libbpf_set_print(to_log);
 	if (best > UPROBE_WAY_SESSION)
-		snprintf(k->why, sizeof(k->why), "as asked, not %s", ways[best - 1].name);
-	for (int way = (int)best; way < UPROBE_WAYS; way++) {
-		k->way = (enum uprobe_way)way;
-		error = load(k, k->way);
-		if (!error || error == -EPERM || error == -EACCES)
-			break;
-		snprintf(k->why, sizeof(k->why), "no %s, which take %s: %s", ways[way].name, ways[way].since, strerror(-error));
-	}
-	if (error) {
-		uprobe_kernel_close(k);
-		return refused(error);
-	}
-	k->session = program_fd(k->object, "at_session");
-	k->entry = program_fd(k->object, "at_entry");
-	k->back = program_fd(k->object, "at_return");
-	struct err *err = open_maps(k, init);
-	if (err) {
-		uprobe_kernel_close(k);
-		return err;
-	}
-	*ret = k;
-	return NULL;
-}
+		snprintf(why, sizeof(why), "as asked, not %s", ways[best - 1].name);
+	for (enum uprobe_way way = best; way < UPROBE_WAYS; way++) {
+		struct uprobe_kernel *k;
+		struct err *err = ways[way].ops->open(init, way, &k);
 
-void uprobe_kernel_detach(struct uprobe_kernel *k)
-{
-	for (size_t i = 0; i < k->nlinks; i++)
-		close(k->links[i]);
-	k->nlinks = 0;
+		if (!err) {
+			k->ops = ways[way].ops;
+			k->way = way;
+			snprintf(k->why, sizeof(k->why), "%s", why);
+			*ret = k;
+			err_free(refused);
+			return NULL;
+		}
+		snprintf(why, sizeof(why), "%s", err->code == ERR_DENIED ? "BPF isn't permitted" : err->text);
+		/* a right that is missing for a better way can be had; what the kernel lacks can't */
+		if (refused && refused->code == ERR_DENIED) {
+			err_free(err);
+		} else {
+			err_free(refused);
+			refused = err;
+		}
+	}
+	return refused;
 }
 
 void uprobe_kernel_close(struct uprobe_kernel *k)
 {
-	if (!k)
-		return;
-	uprobe_kernel_detach(k);
-	ring_buffer__free(k->ring);
-	if (k->ctl)
-		munmap(k->ctl, (size_t)sysconf(_SC_PAGESIZE));
-	bpf_object__close(k->object);
-	free(k->each);
-	free(k->links);
-	free(k);
+	if (k)
+		k->ops->close(k);
 }
 
 enum uprobe_way uprobe_kernel_way(const struct uprobe_kernel *k)
@@ -211,73 +73,28 @@ struct uprobe_ctl *uprobe_kernel_ctl(struct uprobe_kernel *k)
 	return k->ctl;
 }
 
-static struct err *attach(struct uprobe_kernel *k, int program, int type, unsigned flags, pid_t pid, int fd,
-			  const uint64_t *offsets, const uint64_t *cookies, size_t n)
-{
-	char path[32];
-	struct link_create_uprobe_multi attr = {
-		.prog_fd = (uint32_t)program, .attach_type = (uint32_t)type,
-		.path = (uintptr_t)path, .offsets = (uintptr_t)offsets, .cookies = (uintptr_t)cookies,
-		.cnt = (uint32_t)n, .multi_flags = flags, .pid = (uint32_t)pid,
-	};
-
-	/* the file itself, whatever its name leads to by now */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	int link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	if (link < 0)
-		return err_errno(errno, "the kernel takes no uprobes there");
-	VEC_GROW(k->links, k->nlinks, k->links_cap);
-	k->links[k->nlinks++] = link;
-	return NULL;
-}
-
 struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
 				 bool frees)
 {
-	CLEANUP_FREE uint64_t *offsets = xcalloc(n + 1, sizeof(*offsets));
-	CLEANUP_FREE uint64_t *cookies = xcalloc(n + 1, sizeof(*cookies));
-	struct err *err = NULL;
+	return k->ops->attach(k, pid, fd, points, n, frees);
+}
 
-	for (size_t i = 0; i < n; i++) {
-		offsets[i] = points[i].offset;
-		cookies[i] = points[i].cookie;
-	}
-	if (!frees && k->way == UPROBE_WAY_SESSION)
-		return attach(k, k->session, ATTACH_UPROBE_SESSION, 0, pid, fd, offsets, cookies, n);
-	/* returns first: an entry without one would wait for it */
-	if (!frees)
-		err = attach(k, k->back, ATTACH_UPROBE_MULTI, FLAG_RETURN, pid, fd, offsets, cookies, n);
-	if (!err)
-		err = attach(k, k->entry, ATTACH_UPROBE_MULTI, 0, pid, fd, offsets, cookies, n);
-	return err;
+void uprobe_kernel_detach(struct uprobe_kernel *k)
+{
+	k->ops->detach(k);
 }
 
 size_t uprobe_kernel_read(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx)
 {
-	k->fn = fn;
-	k->ctx = ctx;
-	k->n = 0;
-	k->max = max;
-	ring_buffer__consume(k->ring);
-	return k->n;
+	return k->ops->read(k, max, fn, ctx);
 }
 
 void uprobe_kernel_counts(struct uprobe_kernel *k, struct uprobe_counts *ret)
 {
-	uint32_t zero = 0;
+	k->ops->counts(k, ret);
+}
 
-	memset(ret, 0, sizeof(*ret));
-	if (bpf_map_lookup_elem(k->counts_fd, &zero, k->each))
-		return;
-	for (int i = 0; i < k->ncpus; i++) {
-		const struct uprobe_counts *c = &k->each[i];
-
-		ret->hits += c->hits;
-		ret->stepped += c->stepped;
-		ret->returns += c->returns;
-		ret->recorded += c->recorded;
-		ret->dropped += c->dropped;
-		ret->lost += c->lost;
-		ret->nested += c->nested;
-	}
+uint64_t uprobe_kernel_cost(const struct uprobe_kernel *k, const struct uprobe_counts *counts)
+{
+	return counts->hits * k->ops->hit_ns + counts->stepped * k->ops->stepped_ns + counts->returns * k->ops->return_ns;
 }

@@ -1,7 +1,6 @@
 /*
- * Everything heaptop keeps in the kernel for one process watched by uprobes: see uprobe_wire.h for what that is
- * and how long it lives. BPF through libbpf, but for attaching, which libbpf 1.1 has no word for. The collector
- * thread.
+ * Everything heaptop keeps in the kernel for one process watched by uprobes, whichever way: by BPF (uprobe_libbpf.c;
+ * uprobe_wire.h tells what that is and how long it lives), or without (uprobe_hits.h). The collector thread.
  */
 #ifndef HEAPTOP_PROBE_UPROBE_KERNEL_H
 #define HEAPTOP_PROBE_UPROBE_KERNEL_H
@@ -20,15 +19,16 @@ struct uprobe_kernel;
 enum uprobe_way {
 	UPROBE_WAY_SESSION,	/* one program at entry and return, which skips the return of what isn't sampled: Linux 6.13 */
 	UPROBE_WAY_MULTI,	/* one at each entry and one at each return: Linux 6.6 */
+	UPROBE_WAY_HITS,	/* no program: perf_event tells of each hit */
 	UPROBE_WAYS
 };
 /* "BPF session uprobes" */
 const char *uprobe_way_name(enum uprobe_way way);
 
 /*
- * Load maps and programs; `init` is what the control block begins with. `best`: the first way to try. Costs tens of
- * milliseconds, most of them the kernel's verifier. ERR_DENIED: a capability is missing; ERR_UNSUPPORTED: the kernel has
- * no way, or heaptop was built without BPF. Both texts name the remedy.
+ * Load maps and programs, or what stands for them; `init` is what the control block begins with. `best`: the first way to
+ * try. Costs tens of milliseconds, most of them the kernel's verifier. ERR_DENIED: a right is missing; ERR_UNSUPPORTED:
+ * the kernel has no way. Both texts name the remedy.
  */
 struct err *uprobe_kernel_open(const struct uprobe_ctl *init, enum uprobe_way best, struct uprobe_kernel **ret);
 /* Takes out all probes, too. Accepts NULL. */
@@ -43,6 +43,7 @@ struct uprobe_ctl *uprobe_kernel_ctl(struct uprobe_kernel *k);
 
 struct uprobe_point {
 	uint64_t offset;	/* in the file */
+	uint64_t addr;		/* in the process */
 	uint64_t cookie;	/* enum uprobe_cookie */
 };
 /*
@@ -56,12 +57,15 @@ void uprobe_kernel_detach(struct uprobe_kernel *k);
 
 /*
  * Hand over the records there are, in the order they were written, which is one that keeps causes before their
- * effects; `max` at most. Their sizes are checked, nothing else. Returns the number.
+ * effects; `max` at most. Their sizes are checked, nothing else. Each is there for its call only, for its room is the
+ * kernel's again; one that returns false is the last. Returns the number.
  */
-typedef void (*uprobe_record_fn)(void *ctx, const struct uprobe_record *r, size_t size);
+typedef bool (*uprobe_record_fn)(void *ctx, const struct uprobe_record *r, size_t size);
 size_t uprobe_kernel_read(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);
 
 /* Sums over all processors. */
 void uprobe_kernel_counts(struct uprobe_kernel *k, struct uprobe_counts *ret);
+/* What so many hits cost the target, ns, by measurement (tests/bench). */
+uint64_t uprobe_kernel_cost(const struct uprobe_kernel *k, const struct uprobe_counts *counts);
 
 #endif

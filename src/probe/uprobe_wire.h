@@ -2,8 +2,8 @@
  * What heaptop and its BPF program (uprobe.bpf.c) say to each other: the control block, the counters, what a
  * call's cookie means, records. Plain fixed-width fields; compiled for both sides.
  *
- * Kernel-side state, all of it, and how long it lives. Every piece is held by one descriptor of heaptop's and
- * nothing is pinned, so the kernel takes all of it back when heaptop ends, however it ends:
+ * Kernel-side state, all of it, and how long it lives; without BPF uprobe_hits.h tells. Every piece is held by one
+ * descriptor of heaptop's and nothing is pinned, so the kernel takes all of it back when heaptop ends, however it ends:
  *
  *   ctl       array of one, mapped into heaptop: heaptop writes, the program reads
  *   counts    one per processor, read at once by one look-up
@@ -36,6 +36,11 @@ struct uprobe_counts {
 	unsigned long long stepped;	/* at such that it steps over, */
 	unsigned long long returns;	/* and at returns */
 	unsigned long long recorded, dropped, lost, nested;
+};
+
+/* A call's registers, as the kernel hands them over on x86-64. */
+struct uprobe_regs {
+	unsigned long long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
 /*

@@ -2,12 +2,9 @@
 #include "target/faults.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +12,7 @@
 #include "base/mem.h"
 #include "target/cpu.h"
 #include "target/impl.h"
+#include "target/perfring.h"
 #include "target/proc.h"
 
 #define EVENTS_MAX 4096u	/* descriptors */
@@ -24,8 +22,7 @@
 
 struct ring {
 	int fd;			/* of the event that owns it, or -1: no event on that processor */
-	uint8_t *map;		/* header page, then data */
-	size_t bytes;		/* of data, a power of two */
+	struct perf_ring ring;
 };
 
 struct faults {
@@ -42,8 +39,7 @@ void faults_close(struct faults *f)
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->nrings; i++)
-		if (f->rings[i].map)
-			munmap(f->rings[i].map, f->rings[i].bytes + (size_t)sysconf(_SC_PAGESIZE));
+		perf_ring_unmap(&f->rings[i].ring);
 	for (size_t i = 0; i < f->nfds; i++)
 		close(f->fds[i]);
 	free(f->rings);
@@ -73,24 +69,19 @@ static int open_event(pid_t tid, int cpu)
 
 	/* forked children have events of their own if they are watched; an older kernel's are told by their pid */
 	attr.inherit_thread = 1;
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = perf_open(&attr, tid, cpu);
 	if (fd >= 0 || errno != EINVAL)
 		return fd;
 	attr.inherit_thread = 0;
-	return (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return perf_open(&attr, tid, cpu);
 }
 
 static bool map_ring(struct ring *ring, int fd)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	for (size_t pages = RING_PAGES; pages >= RING_PAGES_MIN; pages /= 8) {
-		void *at = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (at == MAP_FAILED)
-			continue;
-		*ring = (struct ring){ .fd = fd, .map = at, .bytes = pages * page };
-		return true;
-	}
+	ring->fd = fd;
+	for (size_t pages = RING_PAGES; pages >= RING_PAGES_MIN; pages /= 8)
+		if (!perf_ring_map(&ring->ring, fd, pages))
+			return true;
 	return false;
 }
 
@@ -108,7 +99,7 @@ static int add_thread(struct faults *f, pid_t tid)
 			return errno;
 		VEC_GROW(f->fds, f->nfds, f->fds_cap);
 		f->fds[f->nfds++] = fd;
-		if (ring->map ? ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) : !map_ring(ring, fd))
+		if (ring->ring.page ? ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) : !map_ring(ring, fd))
 			return errno;
 	}
 	return 0;
@@ -205,37 +196,23 @@ static bool parse(const struct faults *f, const uint64_t *record, size_t bytes, 
 	return true;
 }
 
-static size_t drain_ring(struct faults *f, struct ring *ring, void (*fn)(void *, const struct fault *), void *ctx)
+static size_t drain_ring(struct faults *f, struct perf_ring *ring, void (*fn)(void *, const struct fault *), void *ctx)
 {
-	struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)ring->map;
-	const uint8_t *data = ring->map + sysconf(_SC_PAGESIZE);
-	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
+	const struct perf_event_header *header;
+	uint64_t head = perf_ring_head(ring);
+	struct fault fault;
 	size_t n = 0;
 
-	while (tail < head) {
-		struct perf_event_header header;
-		struct fault fault;
-		memcpy(&header, data + (tail & (ring->bytes - 1)), sizeof(header));
-		if (header.size < sizeof(header) || header.size % 8 || header.size > head - tail) {
-			tail = head;	/* not what the kernel writes */
-			break;
-		}
-		if (header.type == PERF_RECORD_SAMPLE && header.size <= RECORD_MAX) {
-			size_t from = tail & (ring->bytes - 1), first = ring->bytes - from;
-			const uint64_t *record = (const uint64_t *)(data + from);
-			if (first < header.size) {
-				memcpy(f->record, data + from, first);
-				memcpy((uint8_t *)f->record + first, data, header.size - first);
-				record = f->record;
-			}
-			if (parse(f, record, header.size, &fault)) {
-				fn(ctx, &fault);
-				n++;
-			}
-		}
-		tail += header.size;
+	if (!ring->page)
+		return 0;
+	while ((header = perf_ring_record(ring, &ring->tail, head, f->record, RECORD_MAX))) {
+		if (header->type != PERF_RECORD_SAMPLE || header->size > RECORD_MAX ||
+		    !parse(f, (const uint64_t *)header, header->size, &fault))
+			continue;
+		fn(ctx, &fault);
+		n++;
 	}
-	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+	perf_ring_done(ring, head);	/* also where something isn't what the kernel writes */
 	return n;
 }
 
@@ -244,7 +221,6 @@ size_t faults_drain(struct faults *f, void (*fn)(void *ctx, const struct fault *
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->nrings; i++)
-		if (f->rings[i].map)
-			n += drain_ring(f, &f->rings[i], fn, ctx);
+		n += drain_ring(f, &f->rings[i].ring, fn, ctx);
 	return n;
 }

@@ -10,11 +10,11 @@
 #ifndef HEAPTOP_TARGET_SIDEBAND_H
 #define HEAPTOP_TARGET_SIDEBAND_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct err;
+struct perf_ring;
 struct sideband;
 
 enum sideband_news {	/* bits */
@@ -31,7 +31,7 @@ void sideband_close(struct sideband *s);	/* accepts NULL */
 /* News of this process since the last time; a handful of reads from memory where there are none. */
 unsigned sideband_take(struct sideband *s, pid_t pid);
 
-/* Inside, for its test: news of `pid` among the records from *tail to head in a ring of `size` bytes, a power of two. */
-unsigned sideband_parse(const uint8_t *ring, size_t size, uint64_t *tail, uint64_t head, pid_t pid);
+/* Inside, for its test: news of `pid` among the records from *tail to head. */
+unsigned sideband_parse(const struct perf_ring *ring, uint64_t *tail, uint64_t head, pid_t pid);
 
 #endif

@@ -133,11 +133,12 @@ static __attribute__((noipa)) uintptr_t give_stepped(void *block)
 	return (uintptr_t)block + 1;
 }
 
-static void ignore(void *ctx, const struct uprobe_record *r, size_t size)
+static bool ignore(void *ctx, const struct uprobe_record *r, size_t size)
 {
 	(void)ctx;
 	(void)r;
 	(void)size;
+	return true;
 }
 
 static void write_records(void)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each probe costs, in one run: none, the agent, uprobes by either way, all sampling at the same rate.
+"""What each probe costs, in one run: none, the agent, uprobes by each way, all sampling at the same rate.
 
 pairs: added ns a malloc+free pair in a loop that does nothing else; for uprobes that is their whole
 cost, since each call is one, sampled or not. cc1plus: run time of a compiler on templates. redis: the
@@ -21,6 +21,7 @@ WAYS = {
     "agent": [HEAPTOP] + RATE,
     "uprobe": [HEAPTOP, "--probe=uprobe"] + RATE,
     "uprobe-multi": [HEAPTOP, "--probe=uprobe-multi"] + RATE,
+    "uprobe-hits": [HEAPTOP, "--probe=uprobe-hits"] + RATE,
 }
 PAIRS_SIZE = ["-n", "1000", "-r", "5"] if QUICK else ["-n", "10000", "-r", "30"]
 UPROBE_MOST, DOOR = 2300, 216
@@ -40,7 +41,7 @@ def pairs(folder):
             target, good = "printed", True
             if way == "uprobe" and threads == 1:
                 target, good = f"<= +{most:.0f} ns where a getppid takes {best['door']:.0f}", added[way] <= most
-            elif way == "uprobe-multi":
+            elif way in ("uprobe-multi", "uprobe-hits"):
                 target, good = "more than uprobe", added[way] > added["uprobe"]
             line(f"probe.pairs.{threads}.{way}", f"{' '.join(WAYS[way][1:])} pairs {' '.join(options)}",
                  f"{best['none']:.1f} ns bare, {added[way]:+.0f} ns of CPU ({middle[way] - middle['none']:+.0f} of "

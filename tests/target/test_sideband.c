@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "target/perfring.h"
 #include "target/sideband.h"
 
 /* A child that does one thing for each byte it gets, and says so. */
@@ -155,7 +156,8 @@ static uint64_t put(uint8_t *ring, uint64_t at, uint32_t type, uint16_t misc, ui
 
 static unsigned parsed(const uint8_t *ring, uint64_t tail, uint64_t head)
 {
-	unsigned news = sideband_parse(ring, SIZE, &tail, head, 42);
+	const struct perf_ring mapped = { .data = ring, .bytes = SIZE };
+	unsigned news = sideband_parse(&mapped, &tail, head, 42);
 
 	assert_int_equal(tail, head);
 	return news;
@@ -164,7 +166,7 @@ static unsigned parsed(const uint8_t *ring, uint64_t tail, uint64_t head)
 static void test_parse(void **state)
 {
 	(void)state;
-	static uint8_t ring[SIZE];
+	static _Alignas(8) uint8_t ring[SIZE];
 	const unsigned all = SIDEBAND_ALL;
 
 	assert_int_equal(parsed(ring, 0, 0), 0);

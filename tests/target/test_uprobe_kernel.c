@@ -1,5 +1,5 @@
 /*
- * What heaptop keeps in the kernel for the second probe: records and counters come out as calls went in, by both ways,
+ * What heaptop keeps in the kernel for the second probe: records and counters come out as calls went in, by all ways,
  * and reading them allocates nothing, however many there are; nor does any operation on a map of the same kind.
  */
 #include <setjmp.h>
@@ -10,12 +10,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef WITH_BPF
 #include <bpf/bpf.h>
+#endif
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -27,9 +30,13 @@
 #define CALLS 3000u
 #define ENTRIES 1000u
 
+static jmp_buf *leave;	/* take() doesn't return but goes there */
+
 /* What is probed: neither inlined nor cloned, and never an address of this process's own heap. */
 static __attribute__((noipa)) void *take(size_t size)
 {
+	if (leave)
+		longjmp(*leave, 1);
 	return (void *)(size << 20);
 }
 
@@ -42,7 +49,7 @@ struct seen {
 	uint64_t allocs, frees, bytes, stacks, threads, others;
 };
 
-static void see(void *ctx, const struct uprobe_record *r, size_t size)
+static bool see(void *ctx, const struct uprobe_record *r, size_t size)
 {
 	struct seen *seen = ctx;
 
@@ -61,6 +68,7 @@ static void see(void *ctx, const struct uprobe_record *r, size_t size)
 	default:
 		seen->others++;
 	}
+	return true;
 }
 
 static struct uprobe_kernel *opened(enum uprobe_way best, uint64_t rate)
@@ -84,8 +92,8 @@ static struct uprobe_kernel *opened(enum uprobe_way best, uint64_t rate)
 static void attach(struct uprobe_kernel *k)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct uprobe_point at_take = { .cookie = 1 << UPROBE_SIZE };
-	struct uprobe_point at_give = { .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE };
+	struct uprobe_point at_take = { .addr = (uintptr_t)take, .cookie = 1 << UPROBE_SIZE };
+	struct uprobe_point at_give = { .addr = (uintptr_t)give, .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE };
 
 	assert_true(fd >= 0);
 	assert_true(ownpoint_offset((uintptr_t)take, &at_take.offset));
@@ -138,6 +146,7 @@ static void every_call(enum uprobe_way way)
 	uprobe_kernel_close(k);
 }
 
+#ifdef WITH_BPF
 static void test_session(void **state)
 {
 	(void)state;
@@ -149,12 +158,132 @@ static void test_multi(void **state)
 	(void)state;
 	every_call(UPROBE_WAY_MULTI);
 }
+#endif
 
-/* Sampled: a free is told of what was, and of nothing else; a session skips the returns of what wasn't. */
-static void test_sampled(void **state)
+/* Calls twice from one place, with so much less stack than its caller has: the first call is left by a jump. */
+static __attribute__((noipa)) void *take_twice(size_t depth, size_t size)
+{
+	volatile char below[depth];
+	volatile unsigned calls = 0;
+	jmp_buf to;
+
+	below[0] = 0;
+	(void)setjmp(to);
+	leave = calls++ ? NULL : &to;
+	void *block = take(size);
+	(void)below[0];
+	return block;
+}
+
+/* Leaves its one call. */
+static __attribute__((noipa)) void take_and_leave(size_t depth)
+{
+	volatile char below[depth];
+	jmp_buf to;
+
+	below[0] = 0;
+	leave = &to;
+	if (!setjmp(to))
+		take(1);
+	leave = NULL;
+	(void)below[0];
+}
+
+/*
+ * The mark of a call that was left by a jump is stale: calls after it with as much of the stack in use, or less, aren't
+ * calls within it.
+ */
+static void after_jump(enum uprobe_way way)
+{
+	struct uprobe_kernel *k = opened(way, 1);
+	struct seen seen = { 0 };
+	struct uprobe_counts counts;
+
+	assert_int_equal(uprobe_kernel_way(k), way);
+	attach(k);
+	for (size_t i = 0; i < 10; i++) {
+		give(take_twice(64, 2));
+		take_and_leave(4096);
+		give(take(2));
+	}
+	while (uprobe_kernel_read(k, 100, see, &seen))
+		;
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.hits, 10 * 6);
+	assert_int_equal(counts.nested, 0);
+	assert_int_equal(seen.allocs, 10 * 2);
+	assert_int_equal(seen.bytes, 10 * 2 * 2);
+	assert_int_equal(seen.frees, 10 * 2);
+	uprobe_kernel_close(k);
+}
+
+static void test_hits(void **state)
 {
 	(void)state;
-	struct uprobe_kernel *k = opened(UPROBE_WAY_SESSION, 100000);
+	every_call(UPROBE_WAY_HITS);
+}
+
+static void test_jump_hits(void **state)
+{
+	(void)state;
+	after_jump(UPROBE_WAY_HITS);
+}
+
+static uint64_t told(const struct uprobe_counts *counts)
+{
+	return counts->hits + counts->returns + counts->dropped;
+}
+
+/*
+ * More than the rings take: what is lost is counted to the last record, and a call whose return was among it doesn't
+ * silence those with more of the stack in use.
+ */
+static void test_full(void **state)
+{
+	(void)state;
+	enum { MANY = 80000 };
+	struct uprobe_kernel *k = opened(UPROBE_WAY_HITS, 1);
+	struct seen seen = { 0 };
+	struct uprobe_counts counts;
+	uint64_t before;
+
+	attach(k);
+	for (size_t i = 0; i < MANY; i++)
+		take(1);
+	while (uprobe_kernel_read(k, SIZE_MAX, see, &seen))
+		;
+	before = seen.allocs;
+	for (size_t i = 0; i < 100; i++)
+		take_twice(4096, 2);
+	while (uprobe_kernel_read(k, SIZE_MAX, see, &seen))
+		;
+	uprobe_kernel_counts(k, &counts);
+	assert_true(counts.dropped > 0);
+	assert_int_equal(told(&counts), 2 * MANY + 3 * 100);
+	assert_int_equal(counts.lost, 0);
+	assert_int_equal(seen.allocs - before, 100);
+	assert_int_equal(counts.nested, 0);
+	uprobe_kernel_close(k);
+}
+
+#ifdef WITH_BPF
+static void test_jump_session(void **state)
+{
+	(void)state;
+	after_jump(UPROBE_WAY_SESSION);
+}
+
+static void test_jump_multi(void **state)
+{
+	(void)state;
+	after_jump(UPROBE_WAY_MULTI);
+}
+#endif
+
+/* Sampled: a free is told of what was, and of nothing else; a session skips the returns of what wasn't. */
+static void sampled(enum uprobe_way way)
+{
+	struct uprobe_kernel *k = opened(way, 100000);
 	struct seen seen = { 0 };
 	struct uprobe_counts counts;
 
@@ -165,13 +294,29 @@ static void test_sampled(void **state)
 		;
 	uprobe_kernel_counts(k, &counts);
 	assert_in_range(seen.allocs, 20, 200);
-	assert_int_equal(seen.frees, seen.allocs);
+	assert_int_equal(seen.frees, way == UPROBE_WAY_HITS ? CALLS : seen.allocs);
 	assert_int_equal(counts.hits, 2 * CALLS);
 	if (uprobe_kernel_way(k) == UPROBE_WAY_SESSION)
 		assert_int_equal(counts.returns, seen.allocs);
 	uprobe_kernel_close(k);
 }
 
+#ifdef WITH_BPF
+static void test_sampled(void **state)
+{
+	(void)state;
+	sampled(UPROBE_WAY_SESSION);
+}
+#endif
+
+/* Without BPF all frees are told: whose blocks they were is known where they are looked up. */
+static void test_sampled_hits(void **state)
+{
+	(void)state;
+	sampled(UPROBE_WAY_HITS);
+}
+
+#ifdef WITH_BPF
 /* One key after the other or all at once, the caller's memory is all there is. */
 static void test_map_operations(void **state)
 {
@@ -212,14 +357,23 @@ static void test_map_operations(void **state)
 	assert_int_equal(bpf_map_get_next_key(map, NULL, &key), -ENOENT);
 	close(map);
 }
+#endif
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#ifdef WITH_BPF
 		cmocka_unit_test(test_session),
 		cmocka_unit_test(test_multi),
+		cmocka_unit_test(test_jump_session),
+		cmocka_unit_test(test_jump_multi),
 		cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_map_operations),
+#endif
+		cmocka_unit_test(test_hits),
+		cmocka_unit_test(test_jump_hits),
+		cmocka_unit_test(test_sampled_hits),
+		cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

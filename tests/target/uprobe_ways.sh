@@ -30,7 +30,7 @@ for library in libtcmalloc_minimal libjemalloc libmimalloc; do
     -Wl,--no-as-needed "$path" || bail_out "victim_ways doesn't link with $library"
   "$tmp/ways_$library" throw 100 "$tmp/said" >/dev/null 2>&1
   alone=$?
-  for how in uprobe uprobe-multi; do
+  for how in uprobe uprobe-multi uprobe-hits; do
     run 60 "$HEAPTOP" --probe=$how -r 1 -q -b -d 3600 -- "$tmp/ways_$library" throw 100 "$tmp/said"
     is "$library, $how: it ends as alone" "$status" "$alone"
     diag_file "$tmp/err"
