@@ -150,10 +150,10 @@ static void test_columns(void **state)
 				if (!number)
 					continue;
 				rows++;
-				/* flags, numbers, units and the trend; a name would show itself by a letter */
+				/* flags, numbers, units, ages and the trend; a name would show itself by a letter */
 				for (int x = 0; x < at; x++) {
 					uint32_t ch = canvas_at(c, y, x)->ch;
-					assert_true(ch && (ch == ' ' || strchr(">~+^.0123456789KMGTk%", (int)ch & 0x7f) || ch > 0x2000 ||
+					assert_true(ch && (ch == ' ' || strchr(">~+^.0123456789KMGTk%<smhd", (int)ch & 0x7f) || ch > 0x2000 ||
 							   (!unicode && x > at - 12)));
 				}
 				/* LIVE ends in its column in every row */
