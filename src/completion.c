@@ -11,12 +11,14 @@
 
 #include "base/mem.h"
 #include "cli_options.h"
+#include "report/groups.h"
 #include "report/report.h"
+#include "ui/action.h"
 #include "ui/columns.h"
 #include "ui/graph.h"
 #include "ui/theme.h"
 
-enum kind { NOTHING, WORDS, FILES, PIDS, NAMES, VALUES, COLUMNS, GRAPHS, THEMES };
+enum kind { NOTHING, WORDS, FILES, PIDS, NAMES, VALUES, COLUMNS, GRAPHS, THEMES, VIEWS, GROUPS };
 
 /* What an option's argument may be; of the others nothing is known. */
 static const struct {
@@ -28,7 +30,8 @@ static const struct {
 	{ "input", FILES, NULL }, { "base", FILES, NULL }, { "output", FILES, NULL },
 	{ "config", FILES, NULL }, { "record-stacks", FILES, NULL },
 	{ "rate", WORDS, "auto" }, { "preset", WORDS, "cpython glib apr" },
-	{ "sort", VALUES, NULL }, { "value", VALUES, NULL }, { "view", WORDS, "sites tree flame output" },
+	{ "sort", VALUES, NULL }, { "value", VALUES, NULL }, { "view", VIEWS, NULL },
+	{ "group", GROUPS, NULL }, { "probe", WORDS, "agent uprobe" },
 	{ "fail-if", WORDS, "live> peak> leaked> growth> blocks> site~" }, { "on-exit", WORDS, "kill detach" },
 	{ "dump", WORDS, "exit peak every= signal" },
 	{ "io", WORDS, "pane inherit null" },
@@ -66,6 +69,11 @@ static char *words_of(const char *option)
 			fprintf(out, "%s ", columns_name(id));
 	for (enum graph_kind g = GRAPH_BRAILLE; kind == GRAPHS && g <= GRAPH_ASCII; g++)
 		fprintf(out, "%s%s", g ? " " : "", graph_kind_name(g));
+	for (enum report_group g = 0; kind == GROUPS && g < REPORT_GROUPS; g++)
+		fprintf(out, "%s%s", g ? " " : "", report_group_name(g));
+	/* a screen is called what the key that shows it is */
+	for (int v = 0; kind == VIEWS && v < UI_VIEWS; v++)
+		fprintf(out, "%s%s", v ? " " : "", action_def(ACT_SITES + v)->name);
 	if (kind == THEMES) {
 		struct themes themes;
 		themes_init(&themes);

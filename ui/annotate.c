@@ -13,6 +13,7 @@
 #include "symbol/source.h"
 #include "ui/format.h"
 #include "ui/modal.h"
+#include "ui/tools.h"
 
 #define HEAVY 0.01	/* n stops at lines with that share of the heaviest */
 
@@ -479,14 +480,8 @@ void annotate_open(struct ui *ui)
 {
 	struct selection sel;
 
-	if (!ui_selected(ui, &sel) || sel.gathered) {
-		ui_message(ui, false, "nothing is selected");
+	if (!tools_selected(ui, &sel))
 		return;
-	}
-	if (!sel.file || !*sel.file) {
-		ui_message(ui, false, "no source file is known of %.200s: its module has no debug information", sel.function);
-		return;
-	}
 	struct annotate *a = xcalloc(1, sizeof(*a));
 	a->modal = (struct modal){
 		.draw = annotate_draw, .changed = annotate_changed, .key = annotate_key, .destroy = annotate_destroy,

@@ -227,6 +227,7 @@ void canvas_fill(struct canvas *c, int y, int x, int n, style_t style, uint32_t 
 }
 
 #define PLACE_MIN 7	/* columns worth showing of one that is cut */
+#define MODULE_MIN 6	/* the same: most names begin with "lib" */
 
 int canvas_put_place(struct canvas *c, int y, int x, int end, style_t style, const char *place)
 {
@@ -247,6 +248,14 @@ int canvas_put_place(struct canvas *c, int y, int x, int end, style_t style, con
 		place = s;
 	}
 	return canvas_put(c, y, x, style, place);
+}
+
+void canvas_put_module(struct canvas *c, int y, int x, int end, style_t style, const char *module)
+{
+	int room = end - x - 2, w = canvas_width(c, module);
+
+	if (room >= (w < MODULE_MIN ? w : MODULE_MIN))
+		canvas_put_cut(c, y, x + 2, room, style, module);
 }
 
 void canvas_put_cut(struct canvas *c, int y, int x, int width, style_t style, const char *text)

@@ -110,6 +110,8 @@ int canvas_put_max(struct canvas *c, int y, int x, int max, style_t style, const
 /* Where something is, whose end says most ("queue.h:41"), two columns behind `x` and up to `end`: its beginning gives way,
  * and all of it where too little would be left. Returns the column after it. */
 int canvas_put_place(struct canvas *c, int y, int x, int end, style_t style, const char *place);
+/* A module's name, two columns behind `x` and up to `end`: its end gives way, and all of it where too little would be left. */
+void canvas_put_module(struct canvas *c, int y, int x, int end, style_t style, const char *module);
 /* Exactly `width` columns: cut with an ellipsis at the right if it is longer, padded with blanks. */
 void canvas_put_cut(struct canvas *c, int y, int x, int width, style_t style, const char *text);
 /* Right aligned in `width` columns that end before column x + width; too long: the left is cut. */

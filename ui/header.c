@@ -484,8 +484,8 @@ static void status_name(struct ui *ui, struct rect r, const struct selection *se
 			nw = room - half;
 		canvas_put_cut(c, r.y, r.x, nw, STYLE_STATUS, sel->function);
 		int x = canvas_put_place(c, r.y, r.x + nw, r.x + room, STYLE_DIM, place);
-		if (module && x + 2 < r.x + room)
-			canvas_put_cut(c, r.y, x + 2, r.x + room - x - 2, STYLE_DIM, sel->module);
+		if (module)
+			canvas_put_module(c, r.y, x, r.x + room, STYLE_DIM, sel->module);
 	}
 	canvas_put(c, r.y, r.x + r.cols - w, STYLE_NUMBER, right);
 }

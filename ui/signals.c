@@ -11,7 +11,6 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "ui/modal.h"
 #include "ui/processes.h"
 
@@ -139,8 +138,6 @@ static void menu_draw(struct ui *ui, struct modal *modal)
 	for (int i = 0; i < r.rows && top + i < m->rows.n; i++) {
 		snprintf(text, sizeof(text), "%2d  SIG%-7s %s", signals[top + i].number, signals[top + i].name, signals[top + i].note);
 		canvas_put_cut(c, r.y + i, r.x, r.cols, STYLE_BOX | (top + i == m->rows.cursor ? STYLE_SELECTED : 0), text);
-		if (top + i == m->rows.cursor)
-			canvas_restyle(c, r.y + i, r.x, r.cols, 0, STYLE_SELECTED);
 	}
 	canvas_clip_all(c);
 }

@@ -259,8 +259,8 @@ static void draw_name(struct ui *ui, int y, int x, int width, const struct repor
 		return;
 	}
 	if (!s->unknown && s->module && *s->module &&
-	    (!ui->main_module || strcmp(s->module, ui->main_module)) && at + 4 < x + width)
-		canvas_put_cut(c, y, at + 2, x + width - at - 2, STYLE_DIM | extra, s->module);
+	    (!ui->main_module || strcmp(s->module, ui->main_module)))
+		canvas_put_module(c, y, at, x + width, STYLE_DIM | extra, s->module);
 	canvas_clip_all(c);
 }
 

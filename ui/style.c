@@ -44,7 +44,8 @@ static const struct look_def looks[STYLE_IDS] = {
 	[STYLE_KEY_TEXT] =	{ 'K', 244, -1, -1, -1, 0, 0, 0 },
 	[STYLE_STATUS] =	{ 'u', -1, -1, -1, -1, 0, 0, 0 },
 	[STYLE_PROMPT] =	{ 'p', -1, -1, -1, -1, B, B, B },
-	[STYLE_BOX] =		{ 'x', 231, 237, 7, 4, 0, 0, R },
+	/* monochrome its frame alone sets it off: in reverse the cursor in a menu couldn't be seen */
+	[STYLE_BOX] =		{ 'x', 231, 237, 7, 4, 0, 0, 0 },
 	[STYLE_CODE_MAIN] =	{ 'M', -1, -1, -1, -1, B, B, B },
 	[STYLE_CODE_0] =	{ '0', 68, -1, 4, -1, 0, B, 0 },
 	[STYLE_CODE_1] =	{ '1', 71, -1, 2, -1, 0, 0, 0 },
@@ -195,7 +196,7 @@ struct style_look style_look_in(const struct theme *theme, style_t style, enum s
 	unsigned id = style & STYLE_ID_MASK;
 	if (id >= STYLE_IDS)
 		id = STYLE_TEXT;
-	struct style_look look = theme && theme->looks[id].set ? look_themed(&theme->looks[id], depth, !is_flame(id)) :
+	struct style_look look = theme && theme->looks[id].set ? look_themed(&theme->looks[id], depth, !is_flame(id) && id != STYLE_BOX) :
 		look_built_in(&looks[id], depth);
 	bool many = depth == STYLE_DEPTH_256;
 

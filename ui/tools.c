@@ -35,15 +35,28 @@ void ui_edit(struct ui *ui, const char *file, uint32_t line)
 	ui->edit_line = line;
 }
 
+bool tools_selected(struct ui *ui, struct selection *ret)
+{
+	if (!ui_selected(ui, ret) || ret->gathered) {
+		ui_message(ui, false, "nothing is selected");
+		return false;
+	}
+	if (ret->cell ? !ret->cell->depth : ret->row && (ret->group == REPORT_BY_MODULE || ret->group == REPORT_BY_THREAD)) {
+		ui_message(ui, false, "select a function: %.200s has no source file", ret->function);
+		return false;
+	}
+	if (!ret->file || !*ret->file) {
+		ui_message(ui, false, "no source file is known of %.200s: its module has no debug information", ret->function);
+		return false;
+	}
+	return true;
+}
+
 static void edit_selected(struct ui *ui)
 {
 	struct selection sel;
 
-	if (!ui_selected(ui, &sel) || sel.gathered)
-		ui_message(ui, false, "nothing is selected");
-	else if (!sel.file || !*sel.file)
-		ui_message(ui, false, "no source file is known of %.200s: its module has no debug information", sel.function);
-	else
+	if (tools_selected(ui, &sel))
 		ui_edit(ui, sel.file, sel.line);
 }
 

@@ -17,6 +17,9 @@ void tools_deinit(struct ui *ui);
 /* Jobs that are done; true if there is anything to draw. */
 bool tools_poll(struct ui *ui);
 
+/* What is selected, if it is a function whose file is known; else it is said why not. */
+bool tools_selected(struct ui *ui, struct selection *ret);
+
 /* setup.c */
 void setup_open(struct ui *ui);
 /* annotate.c */

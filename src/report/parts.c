@@ -365,6 +365,10 @@ void report_size_label(unsigned first, unsigned last, char buf[REPORT_LABEL])
 		snprintf(buf, REPORT_LABEL, "%s", from);
 	else
 		snprintf(buf, REPORT_LABEL, "%s-%s", from, to);
+	/* of two long ones in the same unit the first needn't say it */
+	size_t n = strlen(from);
+	if (strlen(buf) > 8 && from[n - 1] == to[strlen(to) - 1])
+		snprintf(buf, REPORT_LABEL, "%.*s-%s", (int)n - 1, from, to);
 }
 
 const char *report_age_label(unsigned age_class)

@@ -53,7 +53,7 @@ void report_cell_parts(struct report_tree *tree, const struct report_cell *cell,
 void report_row_parts(struct report *r, enum report_group group, const struct report_site *row, struct report_parts *ret);
 
 #define REPORT_LABEL 40
-/* "16-31", "2K-4K": the sizes in bytes of the classes from `first` to `last`. */
+/* "16-31", "2K-4K", "128-256K": the sizes in bytes of the classes from `first` to `last`; never more than 8 columns. */
 void report_size_label(unsigned first, unsigned last, char buf[REPORT_LABEL]);
 /* "<10 ms"; of the last class "1 h", which it is at least. */
 const char *report_age_label(unsigned age_class);
