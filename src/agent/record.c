@@ -12,7 +12,8 @@
 #define FREE_PATIENCE 256	/* tries for room for a free where nobody waits for room */
 #define RELAX_TRIES 16u
 #define YIELD_TRIES 24u
-#define NAP_NS 50000u		/* a ring is looked at once a millisecond while events come */
+#define NAP_NS 50000u		/* the first; a ring is looked at once a millisecond while events come, */
+#define NAP_DOUBLINGS 4u	/* or much more rarely on a busy machine: up to 0.8 ms */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
 #define ANSWER_TICKS (1u << 19)	/* about 200 us: how long a rule asked for is waited for */
 #define PROVED_PAGES 14u		/* 2 + 4 + 8: what is deeper is copied */
@@ -63,11 +64,11 @@ static inline struct wire_head *ring_try(struct wire_ring *ring, bool own, uint6
  * A poll of nothing: unlike a nanosleep that is interrupted it leaves no rest to be restarted (restart_syscall,
  * a restart block that may be the program's), the kernel just makes it again.
  */
-static NOINLINE void sleep_briefly(void)
+static NOINLINE void sleep_briefly(unsigned naps)
 {
 	struct {
 		uint64_t seconds, ns;
-	} time = { 0, NAP_NS };
+	} time = { 0, NAP_NS << (naps < NAP_DOUBLINGS ? naps : NAP_DOUBLINGS) };
 
 	cpu_syscall(CPU_NR_PPOLL, 0, 0, (uint64_t)&time, 0, 0, 0);
 }
@@ -83,7 +84,7 @@ static void let_others_run(const struct wire_ctl *ctl, unsigned tries)
 	else if (!LOAD(ctl->wait) || tries <= YIELD_TRIES)
 		cpu_syscall(CPU_NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
 	else
-		sleep_briefly();
+		sleep_briefly(tries - YIELD_TRIES - 1);
 }
 
 /* Waiting since then isn't work: *start moves on by it. */

@@ -15,16 +15,17 @@
 #include "target/facts.h"
 #include "target/target.h"
 
+#define LONGER_ROUNDS 4
 #define PLACE_TRIES 20		/* rounds of "a thread is at an entry point", 10 ms each */
-#define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
 
-struct err *session_let_run(struct session *s)
+struct err *session_let_run(struct session *s, int rounds)
 {
 	struct err *err = target_resume(s->target);
 
 	if (err)
 		return err;
-	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	/* where many threads share few processors each takes long to get on, and a stop takes longer than that */
+	nanosleep(&(struct timespec){ .tv_nsec = 10000000L << (rounds < LONGER_ROUNDS ? rounds : LONGER_ROUNDS) }, NULL);
 	return target_stop(s->target);
 }
 
@@ -54,7 +55,7 @@ struct err *session_resume(struct session *s)
 /* A heaptop that was killed left its hooks: take them out first, or we would hook the hooks. */
 static struct err *clean_leftovers(struct session *s)
 {
-	for (int i = 0; i < REMOVE_TRIES; i++) {
+	for (int i = 0; i < SESSION_REMOVE_TRIES; i++) {
 		size_t found = 0;
 		bool again = false;
 		struct err *err = probe_agent_cleanup(s->target, s->mods, &found, &again);
@@ -64,7 +65,7 @@ static struct err *clean_leftovers(struct session *s)
 			log_line("%zu hooks of an earlier heaptop taken out", found);
 		if (!again)
 			return NULL;
-		err = session_let_run(s);
+		err = session_let_run(s, i);
 		if (err)
 			return err;
 	}
@@ -92,7 +93,7 @@ static struct err *place(struct session *s)
 	/* a signal handler had interrupted a thread at an entry point: it goes on in a moment */
 	for (int i = 0; err && err->code == ERR_BUSY && i < PLACE_TRIES; i++) {
 		err_free(err);
-		err = session_let_run(s);
+		err = session_let_run(s, 0);
 		if (!err)
 			err = s->probe->ops->place(s->probe, s->target);
 	}

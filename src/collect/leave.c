@@ -9,17 +9,17 @@
 #include "target/target.h"
 
 #define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
+#define CATCH_UP_ROUNDS 16
 #define EXEC_TRIES 3		/* detaching again after an exec came between */
-#define REMOVE_TRIES 100	/* rounds of "a thread is still inside", 10 ms each */
 
 static struct err *take_out(struct session *s, bool *ret_left)
 {
 	bool again = true;
 
 	*ret_left = false;
-	for (int i = 0; again && i < REMOVE_TRIES; i++) {
+	for (int i = 0; again && i < SESSION_REMOVE_TRIES; i++) {
 		if (i) {
-			struct err *err = session_let_run(s);
+			struct err *err = session_let_run(s, i - 1);
 			if (err)
 				return err;
 		}
@@ -57,6 +57,10 @@ static struct err *see_through(struct session *s, struct err *gone)
 static struct err *take_out_and_release(struct session *s, char **ret_message)
 {
 	bool hold = !s->config.uprobe;
+
+	/* most of what has piled up, while the program still runs */
+	for (int i = 0; hold && i < CATCH_UP_ROUNDS && session_drain(s, false); i++)
+		;
 	struct err *err = hold ? target_stop(s->target) : NULL;
 
 	if (err)

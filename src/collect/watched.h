@@ -82,8 +82,9 @@ uint32_t session_wire_rule(void *session, uint64_t pc);	/* a probe_rule_fn */
 struct probe_config session_probe_config(const struct session *s);
 
 /* enter.c */
-/* Let the target, which is stopped, run for a moment. */
-struct err *session_let_run(struct session *s);
+/* Let the target, which is stopped, run for a moment: 10 ms, and longer the more `rounds` there were before, up to 160. */
+#define SESSION_REMOVE_TRIES 24	/* such rounds until all threads have been seen outside the agent: 3 seconds and more */
+struct err *session_let_run(struct session *s, int rounds);
 /* Launch, and place the hooks; the target runs. */
 struct err *session_enter_launched(struct session *s, int *ret_exit);
 /* Attach, and look up all that is needed, which may take seconds; the target runs. Then place the hooks. */

@@ -18,8 +18,13 @@
 
 #define FILTER_INTERVAL_NS 50000000ull	/* between looks for a seccomp filter */
 #define FILTER_LOOKS 4u			/* threads, beside the first one */
-/* Programs that bring themselves under a filter mostly do when they start. */
-#define FILTER_START_NS 1000000000ull
+/*
+ * Programs that bring themselves under a filter mostly do when they start, or start to work. How long that takes
+ * on a busy machine, or until a client comes, the clock doesn't tell: one is grown up when it has used a second of
+ * processor time, or else is as old as that.
+ */
+#define FILTER_START_CPU 1.0
+#define FILTER_START_NS 30000000000ull
 #define LEASE_EVENTS 256u		/* between looks at the lease while events are handed over */
 /*
  * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
@@ -57,6 +62,24 @@ static struct err *wake_slots(struct agent *a, struct target *t)
 	return err;
 }
 
+void agent_note_placed(struct agent *a, struct target *t)
+{
+	struct target_usage usage;
+
+	a->placed_ns = agent_clock_ns();
+	a->placed_cpu = target_usage(t, &usage) ? usage.cpu : 0;
+}
+
+static bool is_young(struct agent *a, struct target *t, uint64_t now)
+{
+	struct target_usage usage;
+
+	if (!a->grown_up)
+		a->grown_up = !target_is_launched(t) || now - a->placed_ns >= FILTER_START_NS ||
+			      (target_usage(t, &usage) && usage.cpu - a->placed_cpu >= FILTER_START_CPU);
+	return !a->grown_up;
+}
+
 /*
  * The agent's own system calls, which spare it faults and long waits, might be what a seccomp filter kills
  * for. Whether there is one takes long to see where there are many threads: not done while the target
@@ -67,8 +90,7 @@ static void watch_filter(struct agent *a, struct target *t)
 	uint64_t now = agent_clock_ns();
 	uint32_t may;
 
-	if (a->filtered || now - a->filter_ns < FILTER_INTERVAL_NS ||
-	    (target_is_launched(t) && now - a->placed_ns < FILTER_START_NS))
+	if (a->filtered || now - a->filter_ns < FILTER_INTERVAL_NS || is_young(a, t, now))
 		return;
 	a->filtered = target_has_seccomp(t, a->filter_ns ? FILTER_LOOKS : SIZE_MAX);
 	a->filter_ns = now;

@@ -476,7 +476,7 @@ struct err *agent_write_control(struct agent *a, struct target *t)
 	ctl.raise = a->config.raise;
 	ctl.pid = (uint32_t)target_ns_pid(t);
 	ctl.may_syscall = 0;	/* until agent_watch_filter has looked, while the target runs again */
-	a->placed_ns = agent_clock_ns();
+	agent_note_placed(a, t);
 	ctl.max_stack = max < WIRE_MAX_STACK ? max & ~7u : WIRE_MAX_STACK;
 	ctl.main_stack_lo = a->main_lo;
 	ctl.main_stack_hi = a->main_hi;

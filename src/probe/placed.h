@@ -103,7 +103,9 @@ struct agent {
 	uint64_t ns_began;
 	uint64_t lease;
 	bool active;
-	uint64_t placed_ns;
+	uint64_t placed_ns;		/* when, */
+	double placed_cpu;		/* what the target had used of the processors by then, seconds, */
+	bool grown_up;			/* and whether that is long ago; see agent_note_placed */
 	uint64_t filter_ns;		/* when a seccomp filter was last looked for; 0: never */
 	bool may_syscall;		/* none was found then */
 	bool filtered;			/* one was found once */
@@ -171,6 +173,8 @@ struct err *agent_place(struct probe *p, struct target *t);
 struct err *agent_map_rings(struct agent *a, struct target *t);
 /* The control block; from then on the agent records. */
 struct err *agent_write_control(struct agent *a, struct target *t);
+/* From here on the target counts as young: for a while the agent makes no system calls in one that was launched. */
+void agent_note_placed(struct agent *a, struct target *t);
 uint64_t agent_clock_ns(void);
 uint64_t agent_ticks_per_second(const struct agent *a);
 /* The main thread's stack: from the start of its mapping to where the program was entered; zeroes if there

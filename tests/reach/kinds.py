@@ -3,15 +3,18 @@
 A kind makes a Target (the victim reach.c, which keeps books) or a Program (any other, which reads what
 to do from its standard input). To add one: a function here, under @kind("its name").
 """
+import atexit
 import os
 import shutil
 import subprocess
 import threading
+import time
 
 SOURCE = os.path.join(os.environ.get("abs_top_srcdir") or os.getcwd(), "tests", "victims")
 FLAGS = ["-g", "-O1", "-fno-builtin", "-fno-inline", "-fno-ipa-icf", "-fno-optimize-sibling-calls",
          "-fno-omit-frame-pointer"]
 KINDS = []
+GROUPS = []  # memory cgroups that were made
 SECONDS = 120
 
 
@@ -310,6 +313,47 @@ def _(w):
 @kind("RLIMIT_AS of 1 GB")
 def _(w):
     return Target(w.build(), before=[tool("prlimit"), "--as=1073741824"])
+
+
+CGROUPS = "/sys/fs/cgroup"
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def leave_group(path):
+    """Its last process may take a moment to be gone."""
+    for _ in range(100):
+        try:
+            os.rmdir(path)
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
+def memory_group(limit):
+    """A memory cgroup with a limit, removed at the end; either version of them. Its folder."""
+    first = os.path.join(CGROUPS, "memory")
+    top, name = (first, "memory.limit_in_bytes") if os.path.isdir(first) else (CGROUPS, "memory.max")
+    path = os.path.join(top, f"heaptop-reach-{os.getpid()}-{len(GROUPS)}")
+    try:
+        if top == CGROUPS:
+            write(os.path.join(top, "cgroup.subtree_control"), "+memory")
+        os.mkdir(path)
+        GROUPS.append(path)
+        atexit.register(leave_group, path)
+        write(os.path.join(path, name), str(limit))
+    except OSError as error:
+        raise Lacking(f"a memory cgroup that may be made ({error})") from error
+    return path
+
+
+@kind("a memory cgroup of 64 MB")
+def _(w):
+    enter = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
+    return Target(w.build(), before=["sh", "-c", enter, memory_group(64 << 20)])
 
 
 # ---- allocators ----

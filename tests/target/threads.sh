@@ -41,7 +41,7 @@ is "$n short threads: as many, and main, were told apart" "$(threads "$tmp/out" 
 
 # Thread pointers that are never met again: more of them than there are slots.
 n=6000
-VICTIM_WAIT=1200 watch "$churn" distinct $n	# after the first second, in which the agent asks the kernel nothing
+VICTIM_WAIT=1200 watch "$churn" distinct $n	# after its youth, in which the agent asks the kernel nothing
 is "$n distinct thread pointers: ends with 0" "$status" 0
 is "$n distinct thread pointers: every call is counted" "$(counts "$tmp/out")" \
   "$((3 * n)) $((120 * n)) $((2 * n)) $((40 * n))"
@@ -130,7 +130,7 @@ echo >&7
 finish "$pid"
 is "$n threads at once: the program ends with 0" "$status" 0
 
-export VICTIM_WAIT=1200	# the agent asks the kernel nothing in a launched program's first second
+export VICTIM_WAIT=1200	# the agent asks the kernel nothing in a launched program's youth
 watch "$churn" many $n
 is "$n threads at once, launched: every call is counted" "$(counts "$tmp/out")" "$n $((100 * n)) $n 0"
 whole "$n threads at once, launched" "$tmp/out"

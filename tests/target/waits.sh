@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A thread of the program that waits for room in a ring sleeps: heaptop, for which it waits, needs the processors.
-# heaptop is stopped, so that the wait lasts until the lease is over; what a call has cost the victim tells.
+# heaptop is stopped, so that the wait lasts until the lease is over; how often it slept the victim tells.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 need_ptrace
 "$VICTIMS/victim_waits" >"$tmp/said" 2>&1 &
@@ -22,5 +22,7 @@ finish "$watcher" 60
 is "heaptop leaves with 0" "$status" 0
 diag_file "$tmp/err"
 diag_file "$tmp/said"
-ok "and sleep meanwhile" awk '/^waited/ { n++; if ($4 > $2 / 4) bad = 1 } END { exit !n || bad }' "$tmp/said"
+# each nap but the first is a millisecond or what a busy machine makes of it; who yields does so not at all or far
+# more often, as others are there to run or not
+ok "and sleep meanwhile" awk '/^waited/ { n++; if ($4 < 5 || $4 > 1.5 * $2 + 20) bad = 1 } END { exit !n || bad }' "$tmp/said"
 done_testing

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *volatile kept[65536];
@@ -256,13 +257,15 @@ static int in_vfork(size_t n)
 	return 0;
 }
 
-/* $VICTIM_WAIT: milliseconds before anything is done. */
+/* $VICTIM_WAIT: milliseconds of processor time before anything else is done. */
 static void wait_first(void)
 {
 	const char *wait = getenv("VICTIM_WAIT");
+	struct timespec used;
 
-	if (wait)
-		usleep((useconds_t)atoi(wait) * 1000);
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	while (wait && used.tv_sec * 1000 + used.tv_nsec / 1000000 < atol(wait));
 }
 
 int main(int argc, char **argv)

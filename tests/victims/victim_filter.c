@@ -4,6 +4,8 @@
  *
  *	victim_filter all		the whole process, from the start
  *	victim_filter late		the same, installed when it has allocated for a while
+ *	victim_filter quiet		the same, after two seconds in which it has done nothing
+ *	victim_filter forked		a child of it does that; its end is the program's
  *	victim_filter thread		one thread that allocates; the others are free
  *	victim_filter strict		mode 1: read, write, exit, sigreturn
  *
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +106,14 @@ int main(int argc, char **argv)
 		(void)!read(0, &c, 1);
 		syscall(SYS_exit, 0);	/* exit_group isn't allowed */
 	}
+	if (strcmp(way, "forked") == 0) {
+		int status = 0;
+		pid_t pid = fork();
+		if (pid > 0)
+			return waitpid(pid, &status, 0) == pid ? status != 0 : 97;
+	}
+	if (strcmp(way, "quiet") == 0 || strcmp(way, "forked") == 0)
+		nanosleep(&(struct timespec){ 2, 0 }, NULL);
 	if (strcmp(way, "late") == 0)
 		some_threads();
 	if (strcmp(way, "thread") == 0)

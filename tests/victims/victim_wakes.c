@@ -10,7 +10,11 @@
  * SIGUSR1 is blocked outside of the calls that have a mask of their own.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,8 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
@@ -292,6 +298,182 @@ static long way_wait4(void)
 	return wait4(-1, NULL, 0, NULL);
 }
 
+static long way_epoll_pwait2(void)
+{
+	struct epoll_event e;
+
+	return syscall(SYS_epoll_pwait2, epoll_create1(0), &e, 1, &long_time, &open_mask, sizeof(uint64_t));
+}
+
+static long way_futex_waitv(void)
+{
+	static uint32_t words[2];
+	struct futex_waitv on[2] = {
+		{ .uaddr = (uintptr_t)&words[0], .flags = FUTEX_32 },
+		{ .uaddr = (uintptr_t)&words[1], .flags = FUTEX_32 },
+	};
+
+	return syscall(SYS_futex_waitv, on, 2, 0, NULL, 0);
+}
+
+static long way_sigwaitinfo(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMAX);
+	return sigwaitinfo(&set, NULL);
+}
+
+static mqd_t new_queue(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = 8 };
+	char name[32];
+
+	snprintf(name, sizeof(name), "/victim_wakes.%d", (int)getpid());
+	mqd_t q = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr);
+	mq_unlink(name);
+	return q == (mqd_t)-1 ? fail() : q;
+}
+
+static long way_mq_receive(void)
+{
+	char text[8];
+
+	return mq_receive(new_queue(), text, sizeof(text), NULL);
+}
+
+static long way_mq_send(void)
+{
+	mqd_t q = new_queue();
+
+	return mq_send(q, "x", 1, 0) ? fail() : mq_send(q, "x", 1, 0);
+}
+
+static long way_msgsnd(void)
+{
+	struct {
+		long type;
+		char text[1000];
+	} m = { .type = 1 };
+
+	is_queue = true;
+	id = msgget(IPC_PRIVATE, 0600);
+	while (id >= 0 && msgsnd(id, &m, sizeof(m.text), IPC_NOWAIT) == 0)
+		;
+	return id < 0 ? fail() : msgsnd(id, &m, sizeof(m.text), 0);
+}
+
+static long way_semtimedop(void)
+{
+	struct sembuf op = { .sem_op = -1 };
+
+	id = semget(IPC_PRIVATE, 1, 0600);
+	return id < 0 ? fail() : semtimedop(id, &op, 1, &long_time);
+}
+
+static long way_waitid(void)
+{
+	siginfo_t info;
+
+	if (fork() == 0) {
+		pause();
+		_exit(0);
+	}
+	return waitid(P_ALL, 0, &info, WEXITED);
+}
+
+/* A file that a child has a lock on: of a record, or by flock. */
+static int locked_file(bool record)
+{
+	struct flock whole = { .l_type = F_WRLCK };
+	int fd = memfd_create("locked", 0), pipes[2];
+	char path[32], c;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fd < 0 || pipe(pipes))
+		fail();
+	if (fork() == 0) {
+		/* of its own: a lock of flock belongs to the opening, and the parent has this one, too */
+		int mine = open(path, O_RDWR);
+		if ((record ? fcntl(mine, F_SETLK, &whole) : flock(mine, LOCK_EX)) == 0)
+			(void)!write(pipes[1], "x", 1);
+		close(pipes[1]);
+		pause();
+		_exit(0);
+	}
+	close(pipes[1]);
+	return read(pipes[0], &c, 1) == 1 ? fd : fail();
+}
+
+static long way_record_lock(void)
+{
+	struct flock whole = { .l_type = F_WRLCK };
+
+	return fcntl(locked_file(true), F_SETLKW, &whole);
+}
+
+static long way_open_file_lock(void)
+{
+	struct flock whole = { .l_type = F_WRLCK };
+
+	return fcntl(locked_file(true), F_OFD_SETLKW, &whole);
+}
+
+static long way_flock(void)
+{
+	return flock(locked_file(false), LOCK_EX);
+}
+
+static long way_recvmmsg(void)
+{
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct mmsghdr m = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+
+	return recvmmsg(new_socket(SOCK_DGRAM), &m, 1, 0, NULL);
+}
+
+static long way_sendmsg(void)
+{
+	struct iovec iov = { "x", 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return sendmsg(full_socket(), &m, 0);
+}
+
+static long way_io_getevents(void)
+{
+	aio_context_t ctx = 0;
+	struct io_event e;
+
+	return syscall(SYS_io_setup, 1, &ctx) ? fail() : syscall(SYS_io_getevents, ctx, 1, 1, &e, NULL);
+}
+
+static int new_io_uring(void)
+{
+	struct io_uring_params params = { 0 };
+
+	return (int)syscall(SYS_io_uring_setup, 4, &params);
+}
+
+static long way_io_uring_enter(void)
+{
+	int fd = new_io_uring();
+
+	return fd < 0 ? fail() : syscall(SYS_io_uring_enter, fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+}
+
+/* It may be switched off for all (kernel.io_uring_disabled). */
+static bool is_there(const char *name)
+{
+	int fd = strcmp(name, "io_uring_enter") ? 0 : new_io_uring();
+
+	if (fd > 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static const struct {
 	const char *name;
 	long (*wait)(void);
@@ -322,6 +504,21 @@ static const struct {
 	{ "msgrcv", way_msgrcv, false },
 	{ "semop", way_semop, false },
 	{ "wait4", way_wait4, false },
+	{ "epoll_pwait2", way_epoll_pwait2, true },
+	{ "futex_waitv", way_futex_waitv, false },
+	{ "sigwaitinfo", way_sigwaitinfo, false },
+	{ "mq_receive", way_mq_receive, false },
+	{ "mq_send", way_mq_send, false },
+	{ "msgsnd", way_msgsnd, false },
+	{ "semtimedop", way_semtimedop, false },
+	{ "waitid", way_waitid, false },
+	{ "record_lock", way_record_lock, false },
+	{ "open_file_lock", way_open_file_lock, false },
+	{ "flock", way_flock, false },
+	{ "recvmmsg", way_recvmmsg, false },
+	{ "sendmsg", way_sendmsg, false },
+	{ "io_getevents", way_io_getevents, false },
+	{ "io_uring_enter", way_io_uring_enter, false },
 };
 
 int main(int argc, char **argv)
@@ -337,7 +534,8 @@ int main(int argc, char **argv)
 		i++;
 	if (argc < 2 || i == sizeof(ways) / sizeof(ways[0])) {
 		for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-			puts(ways[i].name);
+			if (is_there(ways[i].name))
+				puts(ways[i].name);
 		return argc < 2 ? 0 : 2;
 	}
 	sigaction(SIGUSR1, &action, NULL);
