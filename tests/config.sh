@@ -123,7 +123,7 @@ await $2
 END
 }
 save "settings are saved" "saved $rc"
-is "beside what was there" "$(cat "$rc")" "$(printf '# my theme\ntheme = mono\n\nbind x = tree # not a comment\nunknown = 1\ndelay = 1\ncolumns = self,error,percent,delta,rate,blocks,average,peak,allocs,temp,age,threads,trend\ngraph = braille\nmouse = no')"
+is "beside what was there" "$(cat "$rc")" "$(printf '# my theme\ntheme = mono\n\nbind x = tree # not a comment\nunknown = 1\ndelay = 1\ncolumns = res,self,error,percent,delta,rate,blocks,average,peak,allocs,temp,age,threads,trend\ngraph = braille\nmouse = no')"
 is "with its rights" "$(stat -c %a "$rc")" 640
 cp "$rc" kept
 export SUDO_UID=$(($(id -u) + 1))

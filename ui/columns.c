@@ -58,6 +58,7 @@ static const char *value_title(enum report_value v)
 }
 
 static const struct { const char *name, *help; } choices[COLUMN_IDS] = {
+	[COLUMN_RES] = { "res", "what of LIVE is in memory" },
 	[COLUMN_SELF] = { "self", "Tree: of the function itself" },
 	[COLUMN_ERROR] = { "error", "how sure an estimate is" },
 	[COLUMN_PERCENT] = { "percent", "share of all" },

@@ -8,7 +8,7 @@
  *	#heaptop point <time> <live> <rss> <rate>
  *	#heaptop sample <index> <12 numbers>	see meta_sample
  *
- * Live blocks and threads are in cells.h.
+ * Live blocks and threads are in cells.h, what traces held before in steps.h.
  */
 #ifndef HEAPTOP_EXPORT_META_H
 #define HEAPTOP_EXPORT_META_H

@@ -7,6 +7,7 @@
  * address of their own in the upper half, which no program uses.
  */
 #include "export/pprof.h"
+#include "export/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ struct reader {
 	struct trace_stats *stats;	/* by sample */
 	struct cells cells;
 	struct touch_table pairs;
+	struct steps steps;
 };
 
 /* ---- ids ---- */
@@ -405,6 +407,7 @@ static struct err *build_traces(struct reader *r)
 		t->s.free_q10 = t->s.alloc_q10 > t->s.live_q10 ? t->s.alloc_q10 - t->s.live_q10 : 0;
 	}
 	cells_finish(&r->cells, nodes, view, traces, ntraces);
+	steps_finish(&r->steps, nodes, r->stats, p->n_sample, traces, ntraces, view);
 	view_set_traces(view, traces, ntraces);
 	pairs_finish(&r->pairs, nodes, view);
 	return NULL;
@@ -415,7 +418,8 @@ static bool read_comment(struct reader *r, const char *text)
 	size_t n = strlen(META_PREFIX), nsamples = r->profile->n_sample;
 
 	if (!strncmp(text, META_PREFIX, n) && (cells_read(&r->cells, r->view, nsamples, text + n) ||
-					       pairs_read(&r->pairs, nsamples, text + n)))
+					       pairs_read(&r->pairs, nsamples, text + n) ||
+					       steps_read(&r->steps, nsamples, text + n)))
 		return true;
 	return meta_read(r->view, r->stats, r->profile->n_sample, text);
 }
@@ -527,6 +531,7 @@ struct err *pprof_read_into(const void *bytes, size_t len, const char *what, str
 	free(r.stats);
 	cells_deinit(&r.cells);
 	touch_table_deinit(&r.pairs);
+	steps_deinit(&r.steps);
 	if (err) {
 		view_unref(r.view);
 		return err_prefix(err, "%s", what);

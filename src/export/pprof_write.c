@@ -19,6 +19,7 @@
 #include "elf/file.h"
 #include "elf/modules.h"
 #include "export/cells.h"
+#include "export/steps.h"
 #include "export/pairs.h"
 #include "export/meta.h"
 #include "export/profile.pb-c.h"
@@ -251,8 +252,9 @@ static size_t types_of(const struct view *view)
 		: NTYPES_ALWAYS;
 }
 
-static void add_sample(struct writer *w, const struct view_trace *trace)
+static void add_sample(struct writer *w, size_t index)
 {
+	const struct view_trace *trace = view_trace(w->view, index);
 	const struct trace_stats *s = &trace->s;
 	Pprof__Sample *sample = NEW(w, Pprof__Sample, pprof__sample__init);
 	const uint64_t values[NTYPES] = {
@@ -273,6 +275,7 @@ static void add_sample(struct writer *w, const struct view_trace *trace)
 	}
 	meta_write_sample(s, w->samples.n, add_comment, w);
 	cells_write_sample(w->view, trace->node, w->samples.n, add_comment, w);
+	steps_write_sample(w->view, index, w->samples.n, add_comment, w);
 	list_add(&w->samples, sample);
 }
 
@@ -418,9 +421,10 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	headline(&w);
 	meta_write(view, add_comment, &w);
 	cells_write_threads(view, add_comment, &w);
+	steps_write(view, add_comment, &w);
 	for (size_t i = 0; i < view->ntraces; i++)
 		if (report_trace_passes(report, i))
-			add_sample(&w, view_trace(view, i));
+			add_sample(&w, i);
 	add_pairs(&w);
 
 	period.type = string(&w, "space");

@@ -76,7 +76,8 @@ struct heap {
 	struct { double time; uint64_t live; } trend[TREND_VALUES];
 	size_t ntrend;			/* values ever put; ring */
 	struct classes *classes;	/* of the last pass, or NULL */
-	bool classes_fresh;	/* they are of the view that comes next */
+	bool classes_fresh;	/* they are of the view that comes next, */
+	bool series_due;	/* which is for a file */
 	double classes_next;		/* monotonic: not before this is the next pass */
 };
 
@@ -760,6 +761,8 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->classes = classes_ref(heap->classes);
 	view->classes_fresh = heap->classes_fresh;
 	heap->classes_fresh = false;
+	view->series = heap->series_due ? series_publish(&shown->series, shown->n) : NULL;
+	heap->series_due = false;
 	view->touches = touch_table_list(heap->which ? &heap->chosen_touches : &heap->touches);
 	view->totals.lost_frees = heap->lost_frees;
 	view->totals.peak_time = (float)((double)shown->peak_time / 1e9);
@@ -903,6 +906,7 @@ void heap_classify(struct heap *heap, uint64_t time, bool now)
 	struct classes_build b;
 	struct view rows = { 0 };	/* of threads alone, as the next view will have them */
 
+	heap->series_due = now;
 	heap->classes_fresh = now || (time_for_it && heap->live.count <= CLASSES_MAX_LIVE);
 	if (!heap->classes_fresh)
 		return;

@@ -146,7 +146,8 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 
 /*
  * Say in the view that is published next, at that time and before anything else happens, what its live blocks are like:
- * view->classes, and each trace's old_bytes. `now`: by a pass over the live table, whatever it takes; else the pass is
+ * view->classes, and each trace's old_bytes. `now`: by a pass over the live table, whatever it takes, and with what the
+ * traces held before (view->series); else the pass is
  * left out, and what is known since an earlier view is given again (or nothing), if the passes took their share of
  * the time (CLASSES_SHARE) or the live blocks are too many (CLASSES_MAX_LIVE).
  */

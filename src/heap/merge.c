@@ -13,6 +13,7 @@
 #include "heap/classes.h"
 #include "heap/heap.h"
 #include "heap/points.h"
+#include "heap/series.h"
 #include "heap/store.h"
 #include "heap/sums.h"
 #include "heap/touches.h"
@@ -53,6 +54,7 @@ struct merge {
 	float peak_time;
 	uint64_t seq;
 	struct points points;
+	struct series series;	/* by trace of the sum */
 };
 
 struct merge *merge_create(uint32_t max_traces)
@@ -88,6 +90,7 @@ void merge_destroy(struct merge *m)
 	free(m->of_node);
 	classes_build_deinit(&m->left);
 	touch_table_deinit(&m->left_touches);
+	series_deinit(&m->series);
 	free(m);
 }
 
@@ -360,6 +363,22 @@ static void add_members(struct merge *m, struct view_totals *to)
 	}
 }
 
+/* Members' steps are at times of their own: the sum has its own steps. */
+static void publish_series(struct merge *m, struct view *view)
+{
+	const size_t live = offsetof(struct trace_stats, live_bytes) / sizeof(uint64_t);
+	bool due = false;
+
+	if (series_due(&m->series, view->time)) {
+		uint64_t *held = series_step(&m->series, view->time, m->nitems);
+		for (size_t i = 0; i < m->nitems; i++)
+			held[i] = m->items[i].sums.counts[live];
+	}
+	for (const struct merge_member *member = m->members; member; member = member->next)
+		due |= member->view && member->view->series;
+	view->series = due || !m->members ? series_publish(&m->series, m->nitems) : NULL;
+}
+
 struct view *merge_publish(struct merge *m, const struct view_info *info, double time)
 {
 	struct view *view = view_create();
@@ -388,6 +407,7 @@ struct view *merge_publish(struct merge *m, const struct view_info *info, double
 	view->totals.tree.hash_hits = m->tree_before.hash_hits;
 	add_members(m, &view->totals);
 	publish_classes(m, view);
+	publish_series(m, view);
 	points_add(&m->points, &(struct view_point){
 		.time = (float)time,
 		.live_bytes = view->totals.s.live_bytes,

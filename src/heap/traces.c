@@ -27,6 +27,7 @@ void traces_deinit(struct traces *traces)
 	free(traces->dirty);
 	free(traces->watched);
 	store_destroy(traces->store);
+	series_deinit(&traces->series);
 }
 
 static inline void mark(struct traces *traces, uint32_t trace)
@@ -138,6 +139,7 @@ static void sweep(struct traces *traces, uint32_t merged_node)
 		base_add(&dst->base[0], &src->base[0]);
 		base_add(&dst->base[1], &src->base[1]);
 		traces->of_node[src->node] = 0;
+		series_move(&traces->series, idle[k].trace, into);
 		VEC_GROW(traces->spare, traces->nspare, traces->spare_cap);
 		traces->spare[traces->nspare++] = idle[k].trace;
 		*src = (struct trace){ .node = TREE_NONE };
@@ -418,4 +420,9 @@ void traces_publish(struct traces *traces, uint64_t time, struct view *view)
 	}
 	store_publish(traces->store, view, traces->n);
 	view->totals.s = sums_get(&traces->total);
+	if (!series_due(&traces->series, view->time))
+		return;
+	uint64_t *live = series_step(&traces->series, view->time, traces->n);
+	for (size_t i = 0; i < traces->n; i++)
+		live[i] = traces->items[i].s.live_bytes;
 }

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "heap/heap.h"
+#include "heap/series.h"
 #include "heap/sums.h"
 #include "heap/view.h"
 
@@ -64,6 +65,7 @@ struct traces {
 	struct store *store;
 	struct sums total;	/* of the records in the newest view */
 	uint64_t published_epoch;
+	struct series series;	/* of live bytes, by trace */
 };
 
 void traces_init(struct traces *traces, uint32_t max);

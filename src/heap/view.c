@@ -7,6 +7,7 @@
 #include "heap/classes.h"
 #include "heap/store.h"
 #include "heap/sums.h"
+#include "heap/series.h"
 #include "heap/touches.h"
 
 const char *view_state_name(enum view_state state)
@@ -53,6 +54,7 @@ void view_unref(struct view *view)
 	free(view->threads);
 	classes_unref(view->classes);
 	touches_unref(view->touches);
+	view_series_unref(view->series);
 	tree_unref(view->tree);
 	free(view);
 }

@@ -152,6 +152,7 @@ struct view_totals {
 
 struct classes;
 struct touches;
+struct view_series;
 struct view {
 	int refs;		/* atomic; view_ref, view_unref */
 	uint64_t seq;		/* 1, 2, 3 … */
@@ -173,6 +174,7 @@ struct view {
 	size_t nthreads;
 	struct classes *classes;	/* what the live blocks are like (classes.h), or NULL: nobody asked. Reference held */
 	bool classes_fresh;		/* of this view; else of an earlier one of the same heap */
+	struct view_series *series;	/* what its traces held before (series.h), or NULL: not known, or nobody will ask. Reference held */
 	struct touches *touches;	/* who touched whose memory (touches.h), or NULL: nothing. Reference held */
 	/* store.c's */
 	struct store *store;

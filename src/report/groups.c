@@ -183,7 +183,7 @@ static void make(struct report *r, enum report_group group, struct group_rows *r
 	rows->n = 0;
 	if (!r->view)
 		return;
-	if (r->held && r->view->classes && group != REPORT_BY_THREAD)
+	if (((r->held && r->view->classes) || trends_in_file(r)) && group != REPORT_BY_THREAD)
 		of_trace = xcalloc(r->view->ntraces + 1, sizeof(*of_trace));
 	rows->of_trace = of_trace;
 	if (group == REPORT_BY_FUNCTION)
@@ -194,7 +194,7 @@ static void make(struct report *r, enum report_group group, struct group_rows *r
 		modules_rows(r, rows);
 	else
 		thread_rows(r, rows);
-	if (of_trace)
+	if (of_trace && r->held)
 		held_fill(r, rows->rows, rows->n, of_trace);
 	rows->of_trace = NULL;
 	for (size_t i = 0; i < rows->n; i++) {
@@ -206,6 +206,8 @@ static void make(struct report *r, enum report_group group, struct group_rows *r
 			trends_get(&r->thread_trends, row);
 		row->trend_seconds = trend_span(r, row->ntrend);
 	}
+	if (of_trace)
+		trends_of_file(r, rows->rows, rows->n, of_trace);
 }
 
 struct same {

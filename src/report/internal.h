@@ -67,7 +67,7 @@ struct filter {
 struct group_rows {
 	struct report_site *rows;
 	struct report_more *more;	/* one a row */
-	uint32_t *of_trace;	/* row + 1 by the view's traces, 0: none; NULL: nobody asks for `held` */
+	uint32_t *of_trace;	/* row + 1 by the view's traces, 0: none; NULL: nobody asks */
 	uint64_t *what;		/* what each row is, in any view of any file; only against a base */
 	size_t n, cap, more_cap, what_cap;
 };

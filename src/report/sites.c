@@ -219,8 +219,11 @@ static void copy_trend(const struct report *r, const struct site *site, struct r
 		row->trend[k] = trend[(n - row->ntrend + k) % REPORT_TREND];
 }
 
-/* The list's rows are those of the sites with traces that pass, in the list's order. */
-static void sites_held(struct report *r)
+/*
+ * What the rows have of their traces one by one. The list's rows are those of the sites with traces that pass, in
+ * the list's order.
+ */
+static void sites_by_trace(struct report *r)
 {
 	CLEANUP_FREE uint32_t *of_trace = xcalloc(r->view->ntraces + 1, sizeof(*of_trace));
 	uint32_t row = 0;
@@ -233,7 +236,9 @@ static void sites_held(struct report *r)
 			if (report_passes(r, view_trace(r->view, k - 1)->node))
 				of_trace[k - 1] = row;
 	}
-	held_fill(r, r->sites, r->nsites, of_trace);
+	if (r->held)
+		held_fill(r, r->sites, r->nsites, of_trace);
+	trends_of_file(r, r->sites, r->nsites, of_trace);
 }
 
 void sites_rows(struct report *r)
@@ -264,8 +269,8 @@ void sites_rows(struct report *r)
 		copy_trend(r, site, row);
 		row->trend_seconds = trend_span(r, row->ntrend);
 	}
-	if (r->held && r->view && r->view->classes)
-		sites_held(r);
+	if ((r->held && r->view && r->view->classes) || trends_in_file(r))
+		sites_by_trace(r);
 	base_sites(r);
 	r->sites_valid = true;
 }

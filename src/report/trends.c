@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "heap/series.h"
+#include "report/internal.h"
 
 static int by_id(const void *pa, const void *pb)
 {
@@ -61,4 +63,28 @@ void trends_deinit(struct trends *trends)
 {
 	free(trends->items);
 	*trends = (struct trends){ 0 };
+}
+
+_Static_assert(SERIES_STEPS <= REPORT_TREND, "a series fits a trend");
+
+bool trends_in_file(const struct report *r)
+{
+	return r->view && r->view->series && r->view->info.state == VIEW_SNAPSHOT;
+}
+
+void trends_of_file(const struct report *r, struct report_site *rows, size_t n, const uint32_t *of_trace)
+{
+	if (!trends_in_file(r))
+		return;
+	struct view_series *series = r->view->series;
+	for (size_t i = 0; i < n; i++) {
+		memset(rows[i].trend, 0, sizeof(rows[i].trend));
+		rows[i].ntrend = series->n;
+		rows[i].trend_seconds = series->times[series->n - 1] - series->times[0];
+	}
+	for (size_t i = 0; i < r->view->ntraces; i++) {
+		const uint64_t *held = of_trace[i] ? view_series_of(series, i) : NULL;
+		for (uint32_t k = 0; held && k < series->n; k++)
+			rows[of_trace[i] - 1].trend[k] += held[k];
+	}
 }

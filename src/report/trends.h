@@ -31,4 +31,13 @@ void trends_put(struct trends *trends, struct trend *now, size_t n);
 void trends_get(const struct trends *trends, struct report_site *row);
 void trends_deinit(struct trends *trends);
 
+/*
+ * A file's view has no views before it, but may say what its traces held (heap/series.h). The rows' trends of that; of_trace
+ * as in held.h. Rows are left as they are where the view doesn't say, or goes on.
+ */
+struct report;
+void trends_of_file(const struct report *r, struct report_site *rows, size_t n, const uint32_t *of_trace);
+/* Would it? */
+bool trends_in_file(const struct report *r);
+
 #endif

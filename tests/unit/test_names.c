@@ -343,6 +343,26 @@ static void check_demangle(const char *symbol, const char *want)
 	assert_string_equal(text, want);
 }
 
+/* Names of hundreds of thousands of characters, of which the arguments are most: what they are called isn't cut off. */
+static void test_folded(void **state)
+{
+#define HUGE_P "1PIS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IS0_IilES1_ES2_ES3_ES4_ES5_ES6_ES7_ES8_ES9_ESA_ESB_ESC_"
+	static const struct { const char *symbol, *before, *after; } names[] = {
+		{ "_ZN1QI" HUGE_P "ESD_EE4growEiPSE_", "Q<#", ">::grow(int, P<#" },
+		{ "_ZNK1QI" HUGE_P "ESD_EEltIiEEbT_", "bool Q<#", ">::operator< <#" },
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CLEANUP_FREE char *text = demangle(names[i].symbol);
+		assert_int_equal(strncmp(text, names[i].before, strlen(names[i].before)), 0);
+		assert_non_null(strstr(text, names[i].after));
+		assert_true(strlen(text) < 100);
+	}
+	/* of two that differ in their arguments alone the names do, too */
+	CLEANUP_FREE char *a = demangle("_ZN1QI" HUGE_P "ESD_EE4growEv"), *b = demangle("_ZN1QI1PIii" HUGE_P "ESD_EE4growEv");
+	assert_string_not_equal(a, b);
+}
+
 static void test_demangle(void **state)
 {
 	(void)state;
@@ -427,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_demangle_hostile),
 	};
 
