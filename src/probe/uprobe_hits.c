@@ -590,6 +590,7 @@ const struct uprobe_ops uprobe_hits_ops = {
 	.read = hits_read,
 	.counts = hits_counts,
 	.close = hits_close,
+	.passes = true,
 	.hit_ns = 1300,
 	.stepped_ns = 13300,
 	.return_ns = 1700,
