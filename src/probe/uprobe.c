@@ -46,7 +46,7 @@ struct uprobes {
 	probe_event_fn fn;
 	void *ctx;
 	size_t handed, bad;
-	uint8_t *kept;			/* registers and stacks handed over, for they are looked at later than that; KEPT_MAX */
+	uint8_t *kept;			/* registers and stacks of records that pass, for events are looked at later; KEPT_MAX */
 	size_t nkept;
 	uint64_t copied;
 	char where[160];
@@ -131,7 +131,10 @@ static struct err *prepare(struct probe *p, struct target *t, const struct modul
 		init.ns_dev = st.st_dev;
 		init.ns_ino = st.st_ino;
 	}
-	return uprobe_kernel_open(&init, (enum uprobe_way)u->a.config.uprobe_way, &u->kernel);
+	err = uprobe_kernel_open(&init, (enum uprobe_way)u->a.config.uprobe_way, &u->kernel);
+	if (!err && uprobe_kernel_passes(u->kernel))
+		u->kept = xmalloc(KEPT_MAX);
+	return err;
 }
 
 static struct err *place(struct probe *p, struct target *t)
@@ -248,17 +251,16 @@ static uint64_t to_ticks(struct uprobes *u, uint64_t ns)
 
 _Static_assert(sizeof(((struct uprobe_alloc *)0)->regs) == sizeof(struct wire_regs), "the same registers");
 
-/* Registers and stack of an allocation, in memory of ours. */
-static void keep(struct uprobes *u, const struct uprobe_alloc *alloc, uint32_t bytes, struct probe_event *e)
+/* An allocation's registers and stack, in memory of ours. */
+static void keep(struct uprobes *u, struct probe_event *e)
 {
 	uint8_t *to = u->kept + u->nkept;
 
-	memcpy(to, alloc->regs, sizeof(*e->regs));
-	memcpy(to + sizeof(*e->regs), alloc->stack, bytes);
+	memcpy(to, e->regs, sizeof(*e->regs));
+	memcpy(to + sizeof(*e->regs), e->stack, e->stack_bytes);
 	e->regs = (const struct wire_regs *)to;
 	e->stack = to + sizeof(*e->regs);
-	e->stack_bytes = bytes;
-	u->nkept += sizeof(*e->regs) + bytes;
+	u->nkept += sizeof(*e->regs) + e->stack_bytes;
 }
 
 /* False: no room for another one's stack. */
@@ -282,7 +284,11 @@ static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
 
 		e.size = alloc->size;
 		e.rate = alloc->rate;
-		keep(u, alloc, r->bytes, &e);
+		e.regs = (const struct wire_regs *)alloc->regs;
+		e.stack = alloc->stack;
+		e.stack_bytes = r->bytes;
+		if (u->kept)
+			keep(u, &e);
 		u->copied++;
 	} else if (e.kind != WIRE_FREE && e.kind != WIRE_UNFREE) {
 		u->bad++;
@@ -445,7 +451,6 @@ struct probe *probe_uprobe_create(const struct probe_config *config)
 	u->rate = config->exact ? 1 : config->rate;
 	u->active = true;
 	u->tids = xcalloc(1, sizeof(*u->tids));
-	u->kept = xmalloc(KEPT_MAX);
 	u->ns_per_tick = config->ns_per_tick;
 	if (u->ns_per_tick <= 0) {
 		struct ticks_clock clock;

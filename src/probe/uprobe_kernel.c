@@ -89,6 +89,11 @@ size_t uprobe_kernel_read(struct uprobe_kernel *k, size_t max, uprobe_record_fn 
 	return k->ops->read(k, max, fn, ctx);
 }
 
+bool uprobe_kernel_passes(const struct uprobe_kernel *k)
+{
+	return k->ops->passes;
+}
+
 void uprobe_kernel_counts(struct uprobe_kernel *k, struct uprobe_counts *ret)
 {
 	k->ops->counts(k, ret);

@@ -57,11 +57,14 @@ void uprobe_kernel_detach(struct uprobe_kernel *k);
 
 /*
  * Hand over the records there are, in the order they were written, which is one that keeps causes before their
- * effects; `max` at most. Their sizes are checked, nothing else. Each is there for its call only, for its room is the
- * kernel's again; one that returns false is the last. Returns the number.
+ * effects; `max` at most. Their sizes are checked, nothing else. Each is there until its room is written over: where they pass
+ * (uprobe_kernel_passes) that is with the next one, else by the kernel once it has gone around the ring. A call that
+ * returns false is the last. Returns the number.
  */
 typedef bool (*uprobe_record_fn)(void *ctx, const struct uprobe_record *r, size_t size);
 size_t uprobe_kernel_read(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);
+
+bool uprobe_kernel_passes(const struct uprobe_kernel *k);
 
 /* Sums over all processors. */
 void uprobe_kernel_counts(struct uprobe_kernel *k, struct uprobe_counts *ret);

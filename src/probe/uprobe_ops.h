@@ -15,6 +15,7 @@ struct uprobe_ops {
 	size_t (*read)(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);
 	void (*counts)(struct uprobe_kernel *k, struct uprobe_counts *ret);
 	void (*close)(struct uprobe_kernel *k);		/* takes out all probes first */
+	bool passes;		/* records are there for their call only */
 	/* ns that a hit costs the target at an instruction that the kernel emulates, at one that it steps over, at a return */
 	unsigned hit_ns, stepped_ns, return_ns;
 };

@@ -5,6 +5,7 @@
 . "$abs_top_srcdir/tests/lib/onscreen.sh"
 need gcc
 need_ptrace
+grep -q "define WITH_BPF" "$abs_top_builddir/config.h" || skip_all "built without BPF"
 gcc -shared -fPIC -O1 -Wall -Wextra -Werror -o "$tmp/no_session.so" "$abs_top_srcdir/tests/lib/no_session.c" ||
   bail_out "no_session doesn't compile"
 best='BPF session uprobes'

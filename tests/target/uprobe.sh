@@ -6,6 +6,7 @@
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 need python3 gcc strace bpftool setpriv
 need_ptrace
+grep -q "define WITH_BPF" "$abs_top_builddir/config.h" || skip_all "built without BPF"
 known=$VICTIMS/known
 rounds=100
 quick && rounds=10

@@ -5,6 +5,7 @@
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 need g++ setpriv
 need_ptrace
+grep -q "define WITH_BPF" "$abs_top_builddir/config.h" || skip_all "built without BPF"
 g++ -g -O1 -fno-builtin -fno-inline -o "$tmp/victim_ways" "$abs_top_srcdir/tests/victims/victim_ways.cc" -pthread ||
   bail_out "victim_ways doesn't compile"
 
