@@ -16,6 +16,7 @@
 #define NAP_DOUBLINGS 4u	/* or much more rarely on a busy machine: up to 0.8 ms */
 #define MAX_EVENT_TICKS (1u << 16)	/* about 25 us: see own_ticks */
 #define ANSWER_TICKS (1u << 19)	/* about 200 us: how long a rule asked for is waited for */
+#define CROWDED_STACK 256u	/* bytes of it copied while the ring fills up and its rule is about to come */
 #define PROVED_PAGES 14u		/* 2 + 4 + 8: what is deeper is copied */
 #define TIMED 7u	/* of so many events one is timed; odd, as allocations and frees alternate */
 #define PREFETCH_BYTES 256	/* some records ahead in the ring */
@@ -396,19 +397,46 @@ static NOINLINE bool record_walked(struct wire_ctl *ctl, const struct agent_fram
 	return true;
 }
 
+/* How full is the ring of the slot, bytes? */
+static inline uint64_t ring_used(const struct wire_slot *s)
+{
+	bool own;
+	const struct wire_ring *ring = ring_of(s, &own);
+
+	return LOAD(ring->head) - LOAD(ring->tail);
+}
+
+/* The rule that a walk needs will come in a moment, but copies of stacks have begun to fill the ring. */
+static inline bool crowded(const struct agent_frame *f)
+{
+	return f->walk.why == WIRE_RULE_PENDING && ring_used(f->slot) > LOAD(agent_island.ring_bytes) / 4;
+}
+
+/*
+ * How much of a stack may be copied at most? A program that begins to allocate much makes thousands of copies until
+ * heaptop has answered. Where it doesn't wait for that, they must not drive the rate up: an event with
+ * only the inner frames counts exactly, a stack of all frames recorded at a rate of 1M says little of how much there is.
+ */
+static inline uint64_t most_stack(const struct wire_ctl *ctl, const struct agent_frame *f)
+{
+	uint64_t max = LOAD(ctl->max_stack);
+
+	if (max > WIRE_MAX_STACK)
+		max = WIRE_MAX_STACK;
+	return max > CROWDED_STACK && !LOAD(ctl->wait) && crowded(f) ? CROWDED_STACK : max;
+}
+
 /* How much of the stack goes into the event that copies it, from the walk's sp on. */
 struct extent {
 	uint64_t bytes;
 	unsigned flags;
 };
 
-static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp)
+static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_slot *s, uint64_t sp, uint64_t max)
 {
-	uint64_t max = LOAD(ctl->max_stack), end = stack_end(ctl, s, sp), room;
+	uint64_t end = stack_end(ctl, s, sp), room;
 	struct extent ret = { 0 };
 
-	if (max > WIRE_MAX_STACK)
-		max = WIRE_MAX_STACK;
 	if (end) {
 		room = end - sp;
 	} else {
@@ -434,10 +462,11 @@ static struct extent stack_extent(const struct wire_ctl *ctl, const struct wire_
 static struct extent plan_copy(const struct wire_ctl *ctl, struct agent_frame *f)
 {
 	struct walk *walk = &f->walk;
-	struct extent e = stack_extent(ctl, f->slot, (uint64_t)(f + 1));
+	uint64_t max = most_stack(ctl, f);
+	struct extent e = stack_extent(ctl, f->slot, (uint64_t)(f + 1), max);
 
 	if (e.flags & WIRE_F_CUT && walk->n && walk->pc)
-		return stack_extent(ctl, f->slot, walk->sp);
+		return stack_extent(ctl, f->slot, walk->sp, max);
 	walk->n = 0;
 	walk->pc = f->ip;
 	walk->sp = (uint64_t)(f + 1);
@@ -539,15 +568,6 @@ static NOINLINE uint64_t walk_unknown(const struct wire_ctl *ctl, struct agent_f
 	return end;
 }
 
-/* How full is the ring of the slot, bytes? */
-static inline uint64_t ring_used(const struct wire_slot *s)
-{
-	bool own;
-	const struct wire_ring *ring = ring_of(s, &own);
-
-	return LOAD(ring->head) - LOAD(ring->tail);
-}
-
 /*
  * heaptop has been asked for a rule and will answer in a moment. Once copies begin to fill the ring, each of
  * which asks the same, it is better to wait for that; where waiting is allowed.
@@ -583,6 +603,7 @@ void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t ad
 		record_thread(ctl, f->slot);
 	f->walk.n = 0;
 	f->walk.first = 0;
+	f->walk.why = WIRE_RULE_NONE;
 	f->walk.count = LOAD(last_walk(ctl, f->slot)->count);	/* before it is known what can be kept */
 	BARRIER();
 	if (rules()) {
@@ -590,8 +611,7 @@ void agent_record_alloc(struct wire_ctl *ctl, struct agent_frame *f, uint64_t ad
 			walk_from(ctl, f, end);
 		else
 			end = walk_unknown(ctl, f);
-		if (f->walk.why == WIRE_RULE_PENDING && LOAD(ctl->wait) &&
-		    ring_used(f->slot) > agent_island.ring_bytes / 4)
+		if (LOAD(ctl->wait) && crowded(f))
 			start = await_rule(ctl, f, end, start);
 		if (f->walk.complete && record_walked(ctl, f, addr, start))
 			return;

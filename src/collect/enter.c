@@ -112,6 +112,8 @@ static struct err *place(struct session *s)
 	if (s->child)
 		s->last_usage = s->start;
 	s->starting = s->control.on && !s->attached && !s->config.uprobe;
+	target_usage(s->target, &s->usage);
+	s->start_cpu = s->usage.cpu;
 	if (s->paused)
 		err = s->probe->ops->set_active(s->probe, s->target, false);
 	return err;
@@ -229,6 +231,8 @@ struct err *session_enter_forked(struct session *s, const struct session *parent
 	session_watch_births(s);
 	s->start = s->last_renew = s->last_usage = monotonic_seconds();
 	s->starting = s->control.on;
+	target_usage(s->target, &s->usage);
+	s->start_cpu = s->usage.cpu;
 	s->last_modules = parent->last_modules;
 	if (s->paused)
 		err = probe->ops->set_active(probe, s->target, false);

@@ -38,8 +38,9 @@
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
 #define REFINE_SECONDS 1.0	/* between comparisons of the clocks */
 #define EXTEND_SECONDS 0.01	/* between attempts to hook new modules */
-#define START_SECONDS 0.3	/* a program's first moments: recorded without loss, see below */
-#define START_COST 0.05		/* seconds of its time that may cost it */
+#define START_SECONDS 0.3	/* of a program's own processor time: its first moments, recorded without loss, see below; */
+#define START_MAX 10.0		/* by the clock */
+#define START_COST 0.3		/* seconds of its time that may cost it */
 #define START_LOOK 0.01		/* between looks at that */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
 
@@ -429,12 +430,14 @@ static void measure(struct session *s, double now, bool last)
 /* The first moments, recorded without loss, are over: after a while, or when they have cost enough. */
 static void see_start_through(struct session *s, double now)
 {
-	if (now - s->start <= START_SECONDS) {
+	if (now - s->start <= START_MAX) {
 		if (!s->placed || now - s->start_looked < START_LOOK)
 			return;
 		s->start_looked = now;
+		target_usage(s->target, &s->usage);
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
-		if ((double)(s->stats.cycles + s->stats.waited) * s->clock.ns_per_tick < START_COST * 1e9)
+		if (s->usage.cpu - s->start_cpu <= START_SECONDS &&
+		    (double)(s->stats.cycles + s->stats.waited) * s->clock.ns_per_tick < START_COST * 1e9)
 			return;
 	}
 	s->starting = false;

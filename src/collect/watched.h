@@ -63,8 +63,9 @@ struct session {
 	double work;		/* seconds of CPU time spent on events */
 	double pause_seconds;	/* the target was stopped to get in */
 	double start;		/* hooks were placed, monotonic */
-	bool starting;		/* within START_SECONDS of it, and launched with the auto rate */
+	bool starting;		/* in its first moments, and launched with the auto rate */
 	double start_looked;
+	double start_cpu;	/* seconds of processor time it had used by then */
 
 	struct target_usage usage;
 	struct probe_stats stats;
