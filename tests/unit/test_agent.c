@@ -366,6 +366,30 @@ static void test_pending(void **unused)
 	assert_true(a->flags & WIRE_F_WALKED);
 }
 
+/* Nobody waits for a rule that is on its way: once copies take a quarter of the ring they become short. */
+static void test_crowded(void **unused)
+{
+	(void)unused;
+	const struct probe_event *a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	struct wire_regs regs = *a->regs;
+
+	assert_int_equal(rule_word(regs.ip), WIRE_RULE_PENDING);
+	set_bounds(regs.sp - 4096, regs.sp + 2048);
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->stack_bytes, 2048);
+	assert_int_equal(a->flags, 0);
+	my_ring()->tail -= RING_BYTES / 4 + 8;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->stack_bytes, 256);
+	assert_int_equal(a->flags, WIRE_F_CUT);
+	assert_true(a->regs->ip == regs.ip);
+	/* what has no rule to come is copied whole all the same */
+	set_rule(regs.ip, wire_rule(WIRE_RULE_COPY, 0, 0));
+	my_ring()->tail -= RING_BYTES / 4 + 8;
+	a = expect_alloc(framed_call(8, thunk[H_MALLOC]), 8);
+	assert_int_equal(a->stack_bytes, 2048);
+}
+
 /* Sum of weights must be the true bytes: one block of s stands for s / (1 - exp(-s/R)). */
 static void test_rate(void **unused)
 {
@@ -653,7 +677,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_exact), T(test_nested), T(test_new), T(test_arguments), T(test_stack), T(test_walked), T(test_difference_after_drop),
 		T(test_pending), T(test_unknown_stack), T(test_stack_use), T(test_rate), T(test_rate_change),
-		T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait),
+		T(test_crowded), T(test_lease), T(test_lease_full), T(test_ring_full), T(test_wait),
 		T(test_stale_mark), T(test_fork), T(test_registers), T(test_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
