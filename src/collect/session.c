@@ -39,7 +39,7 @@
 #define REFINE_SECONDS 1.0	/* between comparisons of the clocks */
 #define EXTEND_SECONDS 0.01	/* between attempts to hook new modules */
 #define START_SECONDS 0.3	/* of a program's own processor time: its first moments, recorded without loss, see below; */
-#define START_MAX 10.0		/* by the clock */
+#define START_MAX 2.0		/* by the clock */
 #define START_COST 0.3		/* seconds of its time that may cost it */
 #define START_LOOK 0.01		/* between looks at that */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */

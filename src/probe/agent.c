@@ -143,17 +143,25 @@ static struct err *set_rate(struct probe *p, struct target *t, uint64_t rate)
 	return err;
 }
 
-static struct err *set_raise(struct probe *p, struct target *t, bool raise)
+static struct err *write_raise(struct agent *a, struct target *t, bool raise)
 {
-	struct agent *a = agent_of(p);
 	uint32_t wait = !raise, may = raise;
-
-	if (!a->state)
-		return NULL;
 	struct err *err = target_write(t, CTL(a, raise), &may, sizeof(may));
+
 	if (!err)
 		err = target_write(t, CTL(a, wait), &wait, sizeof(wait));
 	return err;
+}
+
+static struct err *set_raise(struct probe *p, struct target *t, bool raise)
+{
+	struct agent *a = agent_of(p);
+
+	if (!a->state)
+		return NULL;
+	/* a ring that is full since it was waited for would drive the rate up at once: when it has been read */
+	a->raise_next = raise;
+	return raise ? NULL : write_raise(a, t, false);
 }
 
 static struct err *set_active(struct probe *p, struct target *t, bool active)
@@ -309,6 +317,10 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	/* as long as it is behind, the rings fill up: the agent sees that, and records less or waits */
 	if (!ring_reader_behind(a->reader))
 		read_rings(a, t);
+	if (a->raise_next && !last && a->state && !ring_reader_behind(a->reader)) {
+		err_free(write_raise(a, t, true));
+		a->raise_next = false;
+	}
 	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
 	if (!last && a->state)
 		agent_answer_bounds(a, t, now_ns);

@@ -103,6 +103,7 @@ struct agent {
 	uint64_t ns_began;
 	uint64_t lease;
 	bool active;
+	bool raise_next;		/* the agent may raise the rate from the next drain on */
 	uint64_t placed_ns;		/* when, */
 	double placed_cpu;		/* what the target had used of the processors by then, seconds, */
 	bool grown_up;			/* and whether that is long ago; see agent_note_placed */

@@ -97,7 +97,7 @@ struct probe_ops {
 	/* Move the lease on; both states. ERR_GONE if its memory is gone. */
 	struct err *(*renew)(struct probe *p, struct target *t);
 	struct err *(*set_rate)(struct probe *p, struct target *t, uint64_t rate);
-	/* As probe_config.raise. */
+	/* As probe_config.raise; true from the next drain on. */
 	struct err *(*set_raise)(struct probe *p, struct target *t, bool raise);
 	struct err *(*set_active)(struct probe *p, struct target *t, bool active);
 	/*
