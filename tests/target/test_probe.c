@@ -368,6 +368,49 @@ static void test_counts(void **state)
 	finish(&r);
 }
 
+/* Until nothing more is recorded: the ring is full, and waited for. */
+static void fill_ring(struct run *r)
+{
+	struct probe_stats s = { 0 };
+	uint64_t before;
+
+	do {
+		before = s.recorded;
+		poll(NULL, 0, 100);
+		ok(r->p->ops->renew(r->p, r->t));
+		r->p->ops->stats(r->p, r->t, &s);
+	} while (!s.recorded || s.recorded != before);
+}
+
+/* A ring that is full because it was waited for mustn't drive the rate up when the rate may go up. */
+static void test_raise(void **unused)
+{
+	(void)unused;
+	static const struct probe_config config = { .rate = 1, .max_stack = 4096 };
+	char *const argv[] = { path_of("known"), "20", "0", "/dev/null", NULL };
+	struct probe_stats s;
+	struct run r;
+
+	start_launch(&r, argv, &config);
+	fill_ring(&r);
+	ok(r.p->ops->set_raise(r.p, r.t, true));
+	poll(NULL, 0, 100);
+	r.p->ops->stats(r.p, r.t, &s);
+	assert_int_equal(s.rate, 1);
+	assert_int_equal(s.dropped, 0);
+	/* once they have been read it may */
+	r.p->ops->drain(r.p, r.t, false, on_event, r.seen);
+	for (unsigned i = 0; i < 400 && s.rate <= 1; i++) {
+		poll(NULL, 0, 50);
+		ok(r.p->ops->renew(r.p, r.t));
+		r.p->ops->stats(r.p, r.t, &s);
+	}
+	assert_true(s.rate > 1);
+	run_to_end(&r);
+	assert_int_equal(target_exit_code(r.t), 0);
+	finish(&r);
+}
+
 /* The same with another allocator in front of the C library's. */
 static void test_preloaded(void **state)
 {
@@ -548,6 +591,7 @@ int main(int argc, char **argv)
 		{ "mimalloc", test_preloaded, NULL, NULL, LIBRARIES "libmimalloc.so.2.0" },
 		WITH("rounds, sampled", test_rounds, sampled),
 		WITH("rounds, exact", test_rounds, exact),
+		cmocka_unit_test(test_raise),
 		cmocka_unit_test(test_killed),
 	};
 
