@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "export/paths.h"
+#include "heap/classes.h"
 #include "heap/view.h"
 #include "report/rss.h"
 
@@ -110,22 +111,34 @@ static void percent(struct json *j, const char *key, double part, double whole, 
 
 /* ---- what is in it ---- */
 
-static void put_stats(struct json *j, const struct trace_stats *s)
+/* What isn't known is null; 0 would be a figure. */
+static void figure(struct json *j, const char *key, bool known, uint64_t n)
 {
+	if (known)
+		integer(j, key, n);
+	else
+		text(j, key, NULL);
+}
+
+/* `by_stack`: else of a thread, by which not all is counted. */
+static void put_stats(struct json *j, const struct view *v, bool by_stack, const struct trace_stats *s)
+{
+	bool res = by_stack && report_value_known(v, REPORT_RES_BYTES);
+
 	integer(j, "live_bytes", s->live_bytes);
 	integer(j, "live_blocks", q10_round(s->live_q10));
 	integer(j, "alloc_bytes", s->alloc_bytes);
 	integer(j, "alloc_blocks", q10_round(s->alloc_q10));
 	integer(j, "free_bytes", s->free_bytes);
 	integer(j, "free_blocks", q10_round(s->free_q10));
-	integer(j, "peak_bytes", s->peak_bytes);
-	integer(j, "temp_blocks", q10_round(s->temp_q10));
+	figure(j, "peak_bytes", by_stack, s->peak_bytes);
+	figure(j, "temp_blocks", by_stack, q10_round(s->temp_q10));
 	number(j, "alloc_bps", (double)s->alloc_bps, 0);
 	number(j, "alloc_cps", (double)s->alloc_cps, 0);
 	integer(j, "samples", s->samples);
-	integer(j, "res_bytes", s->res_bytes);
-	integer(j, "swap_bytes", s->swap_bytes);
-	integer(j, "touched_bytes", s->fault_bytes);
+	figure(j, "res_bytes", res, s->res_bytes);
+	figure(j, "swap_bytes", res, s->swap_bytes);
+	figure(j, "touched_bytes", by_stack && report_value_known(v, REPORT_FAULT_BYTES), s->fault_bytes);
 }
 
 static void put_header(struct json *j, const struct view *v)
@@ -160,7 +173,7 @@ static void put_header(struct json *j, const struct view *v)
 	integer(j, "lost_frees", v->totals.lost_frees);
 	integer(j, "untracked", i->untracked);
 	percent(j, "stacks_complete_pct", (double)i->stacks_complete, (double)i->stacks, 100);
-	put_stats(j, s);
+	put_stats(j, v, true, s);
 	percent(j, "live_error_pct", sqrt(s->live_var), (double)s->live_bytes, 0);
 	percent(j, "alloc_error_pct", sqrt(s->alloc_var), (double)s->alloc_bytes, 0);
 	number(j, "peak_time_s", (double)v->totals.peak_time, 3);
@@ -205,7 +218,7 @@ static void put_threads(struct json *j, const struct view *v)
 		integer(j, "tid", t->tid);
 		text(j, "state", t->ended ? "ended" : "running");
 		integer(j, "threads", t->merged ? t->merged : 1);
-		put_stats(j, &t->s);
+		put_stats(j, v, false, &t->s);
 		end(j, '}');
 	}
 	end(j, ']');
@@ -214,6 +227,8 @@ static void put_threads(struct json *j, const struct view *v)
 static void put_sites(struct json *j, struct report *report, enum report_value value)
 {
 	size_t n;
+
+	report_set_held(report, true);
 	const struct report_site *sites = report_sites(report, value, false, &n);
 
 	begin(j, "sites", '[');
@@ -222,10 +237,15 @@ static void put_sites(struct json *j, struct report *report, enum report_value v
 		begin(j, NULL, '{');
 		text(j, "site", s->function);
 		text(j, "file", s->file);
-		integer(j, "line", s->line);
+		figure(j, "line", s->line != 0, s->line);
 		text(j, "module", s->module);
-		put_stats(j, &s->s);
+		put_stats(j, report_view(report), true, &s->s);
 		percent(j, "se_pct", s->se, (double)s->s.live_bytes, 0);
+		if (s->held.known)
+			number(j, "age_p50_s", s->held.age ? (double)class_age_until(s->held.age - 1u) / 1e9 : 0, 3);
+		else
+			text(j, "age_p50_s", NULL);
+		figure(j, "live_threads", s->held.known, s->held.threads);
 		end(j, '}');
 	}
 	end(j, ']');
@@ -236,9 +256,15 @@ static bool anything(const struct trace_stats *s)
 	return s->alloc_q10 || s->live_q10 || s->live_bytes || s->alloc_bytes || s->peak_bytes || s->fault_bytes;
 }
 
+struct stacks {
+	struct json *j;
+	const struct view *view;
+};
+
 static bool put_stack(void *ctx, const struct report_cell *const *path, size_t n)
 {
-	struct json *j = ctx;
+	struct stacks *to = ctx;
+	struct json *j = to->j;
 
 	if (anything(&path[n - 1]->self)) {
 		begin(j, NULL, '{');
@@ -246,7 +272,7 @@ static bool put_stack(void *ctx, const struct report_cell *const *path, size_t n
 		for (size_t i = 0; i < n; i++)
 			text(j, NULL, path[i]->function);
 		end(j, ']');
-		put_stats(j, &path[n - 1]->self);
+		put_stats(j, to->view, true, &path[n - 1]->self);
 		end(j, '}');
 	}
 	return !ferror(j->out);
@@ -264,7 +290,7 @@ struct err *json_write(FILE *out, struct report *report, enum report_value value
 	put_threads(&j, view);
 	put_sites(&j, report, value);
 	begin(&j, "stacks", '[');
-	paths_walk(report, value, put_stack, &j);
+	paths_walk(report, value, put_stack, &(struct stacks){ &j, view });
 	end(&j, ']');
 	end(&j, '}');
 	putc('\n', out);
