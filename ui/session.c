@@ -247,8 +247,8 @@ double ui_timeout(const struct ui *ui)
 {
 	double t = -1;
 
-	/* names come in without a descriptor to wait on */
-	if ((ui->view && ui->names && names_pending(ui->names)) || detail_waits(ui))
+	/* names come in without a descriptor to wait on; the last ones may have since they were looked for */
+	if ((ui->view && ui->names && (names_pending(ui->names) || report_stale(ui->report))) || detail_waits(ui))
 		t = 0.1;
 	if (worker_busy(ui->worker))
 		t = 0.02;
