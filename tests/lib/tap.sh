@@ -161,6 +161,20 @@ wait_for() { until_true "${3:-20}" grep -Eqs -- "$2" "$1"; }
 last_frame() { awk '/^# command: / { n = 0 } { line[n++] = $0 } END { for (i = 0; i < n; i++) print line[i] }' "$1"; }
 # header FILE KEY: its value in the last frame.
 header() { last_frame "$1" | sed -n "s/^# $2: //p" | head -n 1; }
+# reach OPTIONS KIND...: rows of the reach table, heaptop with these OPTIONS, as results of this test.
+reach() {
+  local options=$1 line
+  shift
+  REACH_OPTIONS=$options python3 "$abs_top_srcdir/tests/reach/reach.py" --tap "$@" >"$tmp/reach"
+  while IFS= read -r line; do
+    case $line in
+    "ok "*) pass "reach: ${line#ok * - }" ;;
+    "not ok "*) fail "reach: ${line#not ok * - }" ;;
+    "#"*) echo "$line" ;;
+    esac
+  done <"$tmp/reach"
+  isnt "some kinds were there" "$(grep -c '^ok' "$tmp/reach")" 0
+}
 # sites FILE COLUMN...: these columns of the last frame's rows, tab separated.
 sites() {
   local file=$1

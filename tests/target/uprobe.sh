@@ -48,15 +48,7 @@ ok "-r 4K: estimates within three standard errors, the total unbiased" sampled_t
 kinds=('^glibc, static$' '^musl' 'forked child' 'execs it' 'preloaded' 'exceptions' 'loaded later' '1,000 threads'
   'another PID namespace')
 quick && kinds=('^musl, static$' 'forked child')
-REACH_OPTIONS=--probe=uprobe python3 "$abs_top_srcdir/tests/reach/reach.py" --tap "${kinds[@]}" >"$tmp/reach"
-while IFS= read -r line; do
-  case $line in
-  "ok "*) pass "reach: ${line#ok * - }" ;;
-  "not ok "*) fail "reach: ${line#not ok * - }" ;;
-  "#"*) echo "$line" ;;
-  esac
-done <"$tmp/reach"
-isnt "some kinds were there" "$(grep -c '^ok' "$tmp/reach")" 0
+reach --probe=uprobe "${kinds[@]}"
 
 # ---- a program that is traced already ----
 start "$tmp/traced" "$VICTIMS/checker" 2 0 1000 still
