@@ -371,6 +371,7 @@ static void collector_free(struct collector *c)
 	modules_destroy(c->modules);
 	free(c->refusals);
 	free(c->want_threads);
+	free(c->want_signals);
 	free(c->message);
 	close(c->news_fd);
 	close(c->wake_fd);
