@@ -1,7 +1,7 @@
 /*
  * The loop without a screen, see headless.h. Signals come in through a descriptor:
- *   SIGINT   attached: detach and end, without a result if it came before the beginning. Launched: the program got it too; wait for its end;
- *            a second one kills it.
+ *   SIGINT   attached: detach and end, without a result if it came before the beginning. Launched: the
+ *            program got it too; wait for its end; a second one kills it.
  *   SIGTERM, SIGHUP  write the snapshot, then kill a launched program, detach from an attached one.
  *   SIGUSR1  a snapshot now.
  */

@@ -38,9 +38,9 @@
 #define MODULES_MISS_MAX 0.1	/* twice as long each time nothing was new, up to that */
 #define REFINE_SECONDS 1.0	/* between comparisons of the clocks */
 #define EXTEND_SECONDS 0.01	/* between attempts to hook new modules */
-#define START_SECONDS 0.3	/* of a program's own processor time: its first moments, recorded without loss, see below; */
-#define START_MAX 2.0		/* by the clock */
-#define START_COST 0.3		/* seconds of its time that may cost it */
+#define START_SECONDS 0.3	/* of its processor time: a program's first moments, recorded without loss, see below; */
+#define START_MAX 2.0		/* so long by the clock at most, */
+#define START_COST 0.3		/* and at most so many seconds of its time that it may cost */
 #define START_LOOK 0.01		/* between looks at that */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
 
