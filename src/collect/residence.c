@@ -39,10 +39,19 @@ void residence_want(struct residence *r, bool want)
 	r->next = r->next_rss = 0;
 }
 
+struct looked_at {
+	struct pagemap *map;
+	struct target *target;
+};
+
 static int runs(void *ctx, uint64_t start, uint64_t end, struct page_run *ret, size_t max, size_t *ret_n,
 		uint64_t *ret_next)
 {
-	return pagemap_runs(ctx, start, end, ret, max, ret_n, ret_next);
+	const struct looked_at *at = ctx;
+
+	if (!end)
+		return target_has_memory(at->target) ? 0 : ESRCH;
+	return pagemap_runs(at->map, start, end, ret, max, ret_n, ret_next);
 }
 
 static void count_share(struct residence *r)
@@ -59,9 +68,10 @@ static void count_share(struct residence *r)
 /* What its page maps say, whatever the reason, stays unknown: said once. */
 static void fail(struct residence *r, int errnum)
 {
-	if (!r->failed && errnum != ESRCH)
+	if (!r->failed && errnum != ESRCH) {
 		log_line("resident bytes aren't known: the page maps can't be read: %s", strerror(errnum));
-	r->failed = true;	/* it may go better next time */
+		r->failed = true;	/* said once; it may go better next time */
+	}
 	r->passing = false;
 	pagemap_close(&r->map);
 }
@@ -130,7 +140,8 @@ static void go_on(struct residence *r, const struct residence_of *of, double now
 {
 	double before = thread_cpu_seconds();
 	int errnum;
-	bool over = heap_resident_step(of->heap, runs, &r->map, seconds, &errnum);
+	struct looked_at at = { &r->map, of->target };
+	bool over = heap_resident_step(of->heap, runs, &at, seconds, &errnum);
 
 	r->spent += thread_cpu_seconds() - before;
 	if (!over)

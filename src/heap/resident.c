@@ -344,17 +344,20 @@ bool resident_step(struct resident *r, struct weights *weights, resident_runs_fn
 
 	*ret_errnum = 0;
 	while (r->busy) {
-		if (!next_question(r, &start, &end)) {
+		bool over = !next_question(r, &start, &end);
+		if (over)
+			start = end = 0;
+		*ret_errnum = runs(ctx, start, end, found, RUNS, &n, &next);
+		if (*ret_errnum) {
+			r->busy = false;
+			break;
+		}
+		if (over) {
 			do
 				if (r->segment.item)
 					close_segment(r, weights);
 			while (next_segment(r));
 			finish(r);
-			break;
-		}
-		*ret_errnum = runs(ctx, start, end, found, RUNS, &n, &next);
-		if (*ret_errnum) {
-			r->busy = false;
 			break;
 		}
 		for (size_t k = 0; k < n; k++)

@@ -45,7 +45,10 @@ struct resident;
 struct traces;
 struct weights;
 
-/* As pagemap_runs: the runs in [start, end), ascending. */
+/*
+ * As pagemap_runs: the runs in [start, end), ascending. Asked for [0, 0) at the end of a pass: an error says then that what
+ * it was told isn't to be believed.
+ */
 typedef int (*resident_runs_fn)(void *ctx, uint64_t start, uint64_t end, struct page_run *ret, size_t max,
 				size_t *ret_n, uint64_t *ret_next);
 

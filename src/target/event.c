@@ -283,6 +283,40 @@ static enum target_event do_exec(struct target *t)
 	return TARGET_EXEC;
 }
 
+/* Take the ends of all its other threads: a first one that was killed has nothing to tell before. */
+static void reap_others(struct target *t)
+{
+	CLEANUP_FREE pid_t *tids = NULL;
+	size_t n = proc_tasks(t->pid, &tids);
+
+	for (size_t i = 0; i < n; i++) {
+		siginfo_t info;
+		if (tids[i] != t->pid)	/* not ours, or it lives: nothing happens */
+			waitid(P_PID, (id_t)tids[i], &info, WEXITED | WNOHANG | __WALL);
+	}
+}
+
+pid_t target_wait(struct target *t, pid_t tid, int *ret_status)
+{
+	bool alone = tid != t->pid || t->nthreads < 2;
+
+	for (;;) {
+		siginfo_t info = { 0 };
+		struct proc_stat stat;
+		pid_t got = waitpid(tid, ret_status, __WALL | (alone ? 0 : WNOHANG));
+		if (got == tid || (got < 0 && errno != EINTR))
+			return got;
+		/* until there is news, of whoever it may be; none is taken */
+		if (alone || waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL | __WNOTHREAD) ||
+		    info.si_pid == tid)
+			continue;
+		if (proc_stat(t->pid, 0, &stat) && stat.state == 'Z')
+			reap_others(t);
+		else
+			target_sleep(0.0001);
+	}
+}
+
 /* One report of the thread that the family has found to have one. */
 static enum target_event poll_reported(struct target *t)
 {

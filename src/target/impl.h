@@ -143,6 +143,11 @@ enum stop_kind target_stop_kind(int status, int *ret_sig);
  * returned; otherwise it goes its way, and the others are watched in its place from now on.
  */
 bool target_at_exit(struct target *t, pid_t tid);
+/*
+ * waitpid(tid, ret_status, __WALL), for any thread of ours: tid, or -1 with errno. A first thread that was killed has
+ * nothing to report while others of its process have, so that the plain call would wait for ever.
+ */
+pid_t target_wait(struct target *t, pid_t tid, int *ret_status);
 /* The process is gone; its wait status or -1. */
 void target_set_exited(struct target *t, int status);
 

@@ -152,9 +152,7 @@ static bool wait_for_exec(struct target *t)
 	for (;;) {
 		int status, sig;
 		long request = PTRACE_CONT;
-		if (waitpid(t->pid, &status, __WALL) < 0) {
-			if (errno == EINTR)
-				continue;
+		if (target_wait(t, t->pid, &status) < 0) {
 			target_set_exited(t, -1);
 			return false;
 		}
@@ -185,10 +183,7 @@ static void end_child(struct target *t)
 	kill(t->pid, SIGKILL);
 	for (;;) {
 		int status, sig;
-		pid_t got = waitpid(t->pid, &status, __WALL);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0 || target_stop_kind(status, &sig) == STOP_DEAD)
+		if (target_wait(t, t->pid, &status) < 0 || target_stop_kind(status, &sig) == STOP_DEAD)
 			break;
 		ptrace(PTRACE_CONT, t->pid, 0, 0L);
 	}

@@ -348,12 +348,10 @@ static struct err *next_stop(struct call *c, bool *ret_syscall)
 {
 	int status, sig;
 
-	while (waitpid(c->tid, &status, __WALL) != c->tid) {
-		if (errno != EINTR) {
-			if (c->t->launched && c->tid == c->t->pid)
-				target_set_exited(c->t, -1);
-			return target_gone(c->t);
-		}
+	if (target_wait(c->t, c->tid, &status) < 0) {
+		if (c->t->launched && c->tid == c->t->pid)
+			target_set_exited(c->t, -1);
+		return target_gone(c->t);
 	}
 	*ret_syscall = false;
 	switch (target_stop_kind(status, &sig)) {
@@ -524,10 +522,8 @@ static bool to_event_stop(struct target *t, pid_t tid)
 	if (!th || th->state != THREAD_STOPPED || ptrace(PTRACE_INTERRUPT, tid, 0, 0L) < 0 ||
 	    ptrace(PTRACE_CONT, tid, 0, 0L) < 0)
 		return false;
-	while (waitpid(tid, &status, __WALL) != tid) {
-		if (errno != EINTR)
-			return false;
-	}
+	if (target_wait(t, tid, &status) < 0)
+		return false;
 	switch (target_stop_kind(status, &sig)) {
 	case STOP_TRAP:
 	case STOP_GROUP:

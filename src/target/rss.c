@@ -174,7 +174,7 @@ bool target_rss(struct target *t, const struct rss_range *own, size_t n, struct 
 	free(look.sps);
 	bool read = !err;
 	err_free(err);
-	return read;
+	return read && target_has_memory(t);
 }
 
 int target_pagemap(struct target *t, struct pagemap *ret)
@@ -185,4 +185,17 @@ int target_pagemap(struct target *t, struct pagemap *ret)
 		return errnum;
 	pagemap_close(ret);
 	return pagemap_open(ret, t->pid, t->live, PAGEMAP_BEST);
+}
+
+/* A thread has let go of the memory before the memory goes. */
+static bool has_memory(const struct target *t)
+{
+	CLEANUP_FREE char *text = proc_read(t->pid, t->live, "statm", 4096, NULL);
+
+	return text && strtoull(text, NULL, 10);
+}
+
+bool target_has_memory(struct target *t)
+{
+	return !t->exited && (has_memory(t) || (target_find_live(t) && has_memory(t)));
 }

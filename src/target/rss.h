@@ -38,5 +38,10 @@ bool target_rss(struct target *t, const struct rss_range *own, size_t n, struct 
 
 /* Its page map, as pagemap_open; ours to close. */
 int target_pagemap(struct target *t, struct pagemap *ret);
+/*
+ * Is its memory still there? The page maps of a process that ends tell of ever fewer pages: what they have told counts only if
+ * this is so afterwards.
+ */
+bool target_has_memory(struct target *t);
 
 #endif

@@ -48,11 +48,9 @@ static enum run_end run(struct target *t, long request)
 		int status, sig;
 		ptrace(request, t->pid, 0, (long)deliver);
 		deliver = 0;
-		while (waitpid(t->pid, &status, __WALL) < 0) {
-			if (errno != EINTR) {
-				target_set_exited(t, -1);
-				return RUN_OVER;
-			}
+		if (target_wait(t, t->pid, &status) < 0) {
+			target_set_exited(t, -1);
+			return RUN_OVER;
 		}
 		long next = request == PTRACE_LISTEN ? PTRACE_SYSCALL : request;
 		switch (target_stop_kind(status, &sig)) {

@@ -20,6 +20,8 @@
 #include "spawn.h"
 #include "target/target.h"
 
+#define ALARM 300
+
 static void test_attach_rounds(void **state)
 {
 	(void)state;
@@ -300,6 +302,37 @@ static void test_attached_end(void **state)
 	assert_int_equal(victim_state(v.pid), '-');
 }
 
+/* Killed in the midst of a call: its first thread has nothing to tell before the others' ends are taken. */
+static void test_killed_in_call(void **state)
+{
+	(void)state;
+	struct victim v;
+	struct target *t;
+	int64_t ret;
+
+	for (int round = 0; round < 3; round++) {
+		assert_true(victim_start(&v, "victim_jobs", NULL));
+		assert_fine(target_attach(v.pid, &t));
+		pid_t killer = fork();
+		if (killer == 0) {
+			usleep(100000);
+			kill(v.pid, SIGKILL);
+			_exit(0);
+		}
+		alarm(20);
+		struct err *err = target_syscall(t, SYS_pause, (uint64_t[6]){ 0 }, &ret);
+		alarm(ALARM);
+		assert_non_null(err);
+		assert_int_equal(err->code, ERR_GONE);
+		err_free(err);
+		err_free(target_resume(t));
+		target_destroy(t);
+		waitpid(killer, NULL, 0);
+		victim_end(&v);
+		assert_int_equal(victim_state(v.pid), '-');
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,12 +343,13 @@ int main(void)
 		cmocka_unit_test(test_step_out),
 		cmocka_unit_test(test_seccomp),
 		cmocka_unit_test(test_attached_end),
+		cmocka_unit_test(test_killed_in_call),
 	};
 
 	if (!may_ptrace()) {
 		fprintf(stderr, "PTRACE_SEIZE of an own child is refused: skipped\n");
 		return 77;
 	}
-	alarm(300);
+	alarm(ALARM);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static uint32_t random_below(uint32_t n)
 struct fakemap {
 	unsigned flags[PAGES];	/* from BASE on; nothing elsewhere */
 	size_t max;		/* runs a call, 0: as asked for */
-	int errnum;
+	int errnum, last;	/* of each question, and of the last one */
 	unsigned calls;
 };
 
@@ -72,7 +72,7 @@ static int fake_runs(void *ctx, uint64_t start, uint64_t end, struct page_run *r
 		}
 	}
 	*ret_n = n;
-	return map->errnum;
+	return end ? map->errnum : map->last;
 }
 
 static void random_pages(struct fakemap *map)
@@ -280,6 +280,15 @@ static void test_later(void **state)
 	heap_resident_begin(m.heap);
 	assert_true(heap_resident_step(m.heap, fake_runs, &m.map, 1, &errnum));
 	assert_int_equal(errnum, EACCES);
+	view = publish(m.heap);
+	assert_int_equal(view->totals.s.res_bytes, 5000);
+	view_unref(view);
+	/* neither does what went while it was looked at */
+	memset(&m.map, 0, sizeof(m.map));
+	m.map.last = ESRCH;
+	heap_resident_begin(m.heap);
+	assert_true(heap_resident_step(m.heap, fake_runs, &m.map, 1, &errnum));
+	assert_int_equal(errnum, ESRCH);
 	view = publish(m.heap);
 	assert_int_equal(view->totals.s.res_bytes, 5000);
 	view_unref(view);
