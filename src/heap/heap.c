@@ -8,78 +8,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/ticks.h"
-#include "heap/classes.h"
-#include "heap/hits.h"
-#include "heap/live.h"
-#include "heap/points.h"
-#include "heap/ranges.h"
-#include "heap/threads.h"
-#include "heap/touches.h"
-#include "heap/traces.h"
-#include "heap/tree.h"
+#include "heap/model.h"
 #include "heap/view.h"
-#include "heap/weight.h"
 #include "unwind/unwind.h"
-#include "wire/wire.h"
 
-#define TEMP_NS 10000000ull		/* freed sooner than this: temporary */
 #define TREND_SECONDS 5.0
 #define TREND_STEP 0.2			/* seconds between the values kept for the trend */
-#define TREND_VALUES 64
-
-/* A realloc's free that may have to be undone. */
-struct undo {
-	uint64_t addr;		/* 0: none */
-	struct live_block block;
-	uint32_t node;		/* of its trace then */
-	uint32_t serial;	/* of its thread's number */
-	bool temp;
-};
-
-/* What a slot's last unmapping took away. More pieces than that are never one mapping to be moved. */
-#define TAKEN_MAX 64u
-struct taken {
-	uint64_t start, end;		/* what was asked for */
-	struct {
-		struct range_part part;
-		uint32_t node;		/* of its trace then */
-		bool temp;
-	} parts[TAKEN_MAX];
-	uint32_t n;
-};
-
-struct heap {
-	struct tree *tree;
-	uint32_t max_nodes;
-	uint32_t merged_node;
-	struct traces traces;
-	struct live live;
-	struct threads threads;
-	char *which;		/* the threads chosen, NULL: all */
-	struct traces chosen;	/* what theirs hold; of no use otherwise */
-	struct weights weights;
-	struct tree_path paths[WIRE_SLOTS + 1];	/* of the thread's last stack; one for no thread at all */
-	struct undo undo[WIRE_SLOTS];
-	struct ranges ranges;
-	struct resident *resident;
-	struct hits hits;		/* page faults waiting for their blocks */
-	struct touch_table touches, chosen_touches;	/* of all threads; of those chosen, since they were */
-	struct taken *taken[WIRE_SLOTS];	/* NULL: it hasn't unmapped anything yet */
-	uint64_t min_size;
-	uint64_t now;			/* newest time seen */
-	uint64_t lost_frees, untracked;
-	uint64_t alloc_bytes;		/* estimated, since the start; so are these */
-	uint64_t alloc_q10, free_q10;
-	uint64_t seq;
-	struct points points, chosen_points;	/* of all blocks; of those chosen, since they were */
-	struct { double time; uint64_t live; } trend[TREND_VALUES];
-	size_t ntrend;			/* values ever put; ring */
-	struct classes *classes;	/* of the last pass, or NULL */
-	bool classes_fresh;	/* they are of the view that comes next, */
-	bool series_due;	/* which is for a file */
-	double classes_next;		/* monotonic: not before this is the next pass */
-};
 
 struct heap *heap_create(const struct heap_config *config)
 {
@@ -165,11 +99,6 @@ static bool chosen_trace(struct heap *heap, uint32_t trace, uint64_t held, uint3
 	return false;
 }
 
-static inline bool is_chosen(const struct heap *heap, uint16_t thread)
-{
-	return heap->which && heap->threads.items[thread].chosen;
-}
-
 static void chosen_alloc(struct heap *heap, const struct live_block *block, const struct heap_weight *w)
 {
 	uint32_t trace;
@@ -194,7 +123,7 @@ static bool block_end(struct heap *heap, const struct live_block *block, uint64_
 
 	traces_free(&heap->traces, block->trace, &w, temp);
 	threads_free(&heap->threads, block->thread, &w);
-	if (is_chosen(heap, block->thread))
+	if (heap_is_chosen(heap, block->thread))
 		chosen_free(heap, block, &w, temp);
 	if (heap->hits.n)
 		hits_take(&heap->hits, &(struct hit_block){ block->addr, block->size, block->time, time,
@@ -215,8 +144,7 @@ static inline size_t path_of(uint32_t slot)
 	return slot < WIRE_SLOTS ? slot : WIRE_SLOTS;
 }
 
-/* The node of a stack, TREE_NONE if there may be no more; with a pseudo frame outside if it isn't complete. */
-static uint32_t node_of_stack(struct heap *heap, const struct heap_stack *stack, uint32_t slot)
+uint32_t heap_node_of_stack(struct heap *heap, const struct heap_stack *stack, uint32_t slot)
 {
 	struct tree_path *path = &heap->paths[path_of(slot)];
 	size_t n = stack->n, keep = stack->keep;
@@ -258,28 +186,13 @@ size_t heap_last_stack(const struct heap *heap, uint32_t slot, uint64_t *ret, si
 	return n;
 }
 
-static void see(struct heap *heap, uint64_t time, uint32_t slot)
-{
-	if (time > heap->now)
-		heap->now = time;
-	if (slot < WIRE_SLOTS)
-		heap->undo[slot].addr = 0;
-}
-
-static uint32_t trace_of(struct heap *heap, uint32_t node)
-{
-	if (node == TREE_NONE)
-		return traces_merged(&heap->traces, heap->merged_node);
-	return traces_of_node(&heap->traces, node, heap->merged_node);
-}
-
 void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, uint64_t time,
 		uint32_t slot, const struct heap_stack *stack)
 {
 	/* whatever becomes of the block: the thread's next stack may build on this one */
-	uint32_t node = node_of_stack(heap, stack, slot);
+	uint32_t node = heap_node_of_stack(heap, stack, slot);
 
-	see(heap, time, slot);
+	heap_see(heap, time, slot);
 	if (!addr)
 		return;
 	struct live_block *old = live_find(&heap->live, addr);
@@ -299,7 +212,7 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 		.addr = addr,
 		.size = size,
 		.time = time,
-		.trace = trace_of(heap, node),
+		.trace = heap_trace_of(heap, node),
 		.rate = weights_rate(&heap->weights, rate),
 		.thread = threads_of_slot(&heap->threads, &heap->live, slot),
 	};
@@ -307,7 +220,7 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 	live_put(&heap->live, &block);
 	traces_alloc(&heap->traces, block.trace, &w, time);
 	threads_alloc(&heap->threads, block.thread, &w);
-	if (is_chosen(heap, block.thread))
+	if (heap_is_chosen(heap, block.thread))
 		chosen_alloc(heap, &block, &w);
 	heap->alloc_bytes += w.bytes;
 	heap->alloc_q10 += w.blocks_q10;
@@ -315,7 +228,7 @@ void heap_alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t rate, 
 
 void heap_free(struct heap *heap, uint64_t addr, uint64_t time, uint32_t slot, bool by_realloc)
 {
-	see(heap, time, slot);
+	heap_see(heap, time, slot);
 	struct live_block *block = live_find(&heap->live, addr);
 	if (!block)
 		return;
@@ -353,7 +266,7 @@ void heap_unfree(struct heap *heap, uint64_t addr, uint32_t slot)
 	threads_unfree(&heap->threads, block->thread, &w);
 	traces_unfree(&heap->traces, block->trace, &w, undo->temp, heap->now);
 	uint32_t trace;
-	if (is_chosen(heap, block->thread) && chosen_trace(heap, block->trace, 0, &trace) &&
+	if (heap_is_chosen(heap, block->thread) && chosen_trace(heap, block->trace, 0, &trace) &&
 	    heap->chosen.items[trace].s.free_bytes >= w.bytes)
 		traces_unfree(&heap->chosen, trace, &w, undo->temp, heap->now);
 	heap->free_q10 -= w.blocks_q10;
@@ -380,7 +293,7 @@ void heap_fault(struct heap *heap, const struct heap_fault *fault, const struct 
 {
 	_Static_assert(TOUCH_NOBODY == TREE_NONE, "an owner that wasn't found is nobody");
 	/* of no slot: a thread's next stack is told by its difference to its last allocation's */
-	uint32_t trace = trace_of(heap, node_of_stack(heap, stack, WIRE_SLOTS));
+	uint32_t trace = heap_trace_of(heap, heap_node_of_stack(heap, stack, WIRE_SLOTS));
 	uint32_t node = heap->traces.items[trace].node, owner = heap->hits.items[fault->hit].owner, chosen;
 
 	traces_fault(&heap->traces, trace, fault->bytes, fault->time);
@@ -412,176 +325,6 @@ bool heap_chooses(const struct heap *heap, uint32_t tid, const char *name)
 	return threads_match(&toucher, heap->which);
 }
 
-/* ---- mappings ---- */
-
-/* Bytes as they are, and a block or none: mappings aren't sampled. */
-static struct heap_weight weight_of(uint64_t bytes)
-{
-	return (struct heap_weight){ .bytes = bytes, .blocks_q10 = 1024 };
-}
-
-static struct taken *forget_taken(struct heap *heap, uint32_t slot)
-{
-	if (slot < WIRE_SLOTS && heap->taken[slot])
-		heap->taken[slot]->n = 0;
-	return slot < WIRE_SLOTS ? heap->taken[slot] : NULL;
-}
-
-/* A part goes. Returns whether it ends its mapping, as a temporary one. */
-static bool part_end(struct heap *heap, const struct range_part *part, uint64_t time)
-{
-	const struct range_mapping *m = &part->mapping;
-	uint64_t bytes = part->end - part->start;
-
-	hits_take(&heap->hits, &(struct hit_block){ part->start, bytes, m->time, time, heap->traces.items[m->trace].node });
-	if (m->pieces) {
-		traces_trim(&heap->traces, m->trace, bytes);
-		return false;
-	}
-	struct heap_weight w = weight_of(bytes);
-	bool temp = time >= m->time && time - m->time < TEMP_NS;
-	traces_free(&heap->traces, m->trace, &w, temp);
-	heap->free_q10 += w.blocks_q10;
-	return temp;
-}
-
-/* Make room: what is there is replaced. False: a range that can't be, or the table is full. */
-static bool clear_range(struct heap *heap, uint64_t start, uint64_t bytes, uint64_t time)
-{
-	struct range_part part;
-
-	if (!bytes || start > UINT64_MAX - bytes)
-		return false;
-	while (ranges_cut(&heap->ranges, start, start + bytes, &part))
-		part_end(heap, &part, time);
-	return true;
-}
-
-/* A piece at [start, end), the first of its mapping or a further one. */
-static void add_piece(struct heap *heap, uint32_t *mapping, uint64_t start, uint64_t end, uint32_t node,
-		      uint64_t time, uint32_t slot)
-{
-	struct heap_weight w = weight_of(end - start);
-
-	if (!ranges_room(&heap->ranges)) {
-		heap->untracked++;
-		return;
-	}
-	if (*mapping == UINT32_MAX) {
-		const struct range_mapping new = { .time = time, .trace = trace_of(heap, node), .slot = slot };
-		*mapping = ranges_begin(&heap->ranges, &new);
-		traces_alloc(&heap->traces, new.trace, &w, time);
-		heap->alloc_q10 += w.blocks_q10;
-	} else {
-		traces_grow(&heap->traces, heap->ranges.mappings[*mapping].trace, w.bytes, time);
-	}
-	heap->alloc_bytes += w.bytes;
-	ranges_add(&heap->ranges, *mapping, start, end);
-}
-
-void heap_map(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
-	      const struct heap_stack *stack)
-{
-	uint32_t node = node_of_stack(heap, stack, slot), mapping = UINT32_MAX;
-
-	see(heap, time, slot);
-	forget_taken(heap, slot);
-	if (clear_range(heap, addr, bytes, time) && bytes >= heap->min_size)
-		add_piece(heap, &mapping, addr, addr + bytes, node, time, slot);
-}
-
-void heap_unmap(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot)
-{
-	struct range_part part;
-
-	see(heap, time, slot);
-	struct taken *taken = forget_taken(heap, slot);
-	if (!bytes || addr > UINT64_MAX - bytes)
-		return;
-	while (ranges_cut(&heap->ranges, addr, addr + bytes, &part)) {
-		uint32_t node = heap->traces.items[part.mapping.trace].node;
-		bool temp = part_end(heap, &part, time);
-
-		if (slot >= WIRE_SLOTS)
-			continue;
-		if (!taken)
-			taken = heap->taken[slot] = xcalloc(1, sizeof(*taken));
-		taken->start = addr;
-		taken->end = addr + bytes;
-		if (taken->n < TAKEN_MAX) {
-			taken->parts[taken->n].part = part;
-			taken->parts[taken->n].node = node;
-			taken->parts[taken->n++].temp = temp;
-		}
-	}
-}
-
-/*
- * The known parts at the distances they had from the start, as far as the new length goes; and if it is
- * longer, and the end of the old was known, what is new.
- */
-void heap_move(struct heap *heap, uint64_t addr, uint64_t bytes, uint64_t time, uint32_t slot,
-	       const struct heap_stack *stack)
-{
-	uint32_t node = node_of_stack(heap, stack, slot), mapping = UINT32_MAX;
-	struct taken *taken = slot < WIRE_SLOTS ? heap->taken[slot] : NULL;
-
-	see(heap, time, slot);
-	if (!clear_range(heap, addr, bytes, time) || !taken)
-		return;
-	for (uint32_t i = 0; i < taken->n; i++) {
-		const struct range_part *part = &taken->parts[i].part;
-		uint64_t from = part->start - taken->start, to = part->end - taken->start;
-
-		if (part->end >= taken->end || to > bytes)
-			to = bytes;
-		if (from < to)
-			add_piece(heap, &mapping, addr + from, addr + to, node, time, slot);
-	}
-	taken->n = 0;
-}
-
-/* What has taken the place meanwhile stays. Backwards: a mapping was ended by its last part. */
-void heap_ununmap(struct heap *heap, uint32_t slot)
-{
-	struct taken *taken = slot < WIRE_SLOTS ? heap->taken[slot] : NULL;
-
-	for (uint32_t i = taken ? taken->n : 0; i-- > 0;) {
-		const struct range_part *part = &taken->parts[i].part;
-		uint64_t bytes = part->end - part->start, id = part->mapping.id;
-		struct heap_weight w = weight_of(bytes);
-		uint32_t index = part->index, trace = part->mapping.trace;
-
-		if (!ranges_room(&heap->ranges) || !ranges_free(&heap->ranges, part->start, part->end))
-			continue;
-		if (ranges_is(&heap->ranges, index, id)) {
-			trace = heap->ranges.mappings[index].trace;
-			traces_untrim(&heap->traces, trace, bytes, heap->now);
-		} else if (part->mapping.pieces) {
-			continue;	/* the rest of it has gone since */
-		} else {
-			/* nothing held its trace: it may have been merged, and its record been given away since */
-			if (heap->traces.of_node[taken->parts[i].node] != trace + 1)
-				trace = traces_merged(&heap->traces, heap->merged_node);
-			if (heap->traces.items[trace].s.free_bytes < bytes)
-				continue;
-			struct range_mapping again = part->mapping;
-			again.trace = trace;
-			index = ranges_begin(&heap->ranges, &again);
-			traces_unfree(&heap->traces, trace, &w, taken->parts[i].temp, heap->now);
-			heap->free_q10 -= w.blocks_q10;
-			for (uint32_t k = 0; k < i; k++)
-				if (taken->parts[k].part.index == part->index &&
-				    taken->parts[k].part.mapping.id == id) {
-					taken->parts[k].part.index = index;
-					taken->parts[k].part.mapping.id = heap->ranges.mappings[index].id;
-				}
-		}
-		ranges_add(&heap->ranges, index, part->start, part->end);
-	}
-	forget_taken(heap, slot);
-}
-
 /* ---- threads ---- */
 
 /* What the thread's blocks that live are, or (0) all chosen threads'. */
@@ -590,7 +333,7 @@ static void take_in_blocks(struct heap *heap, uint16_t number)
 	for (size_t i = 0; i < heap->live.nslots; i++) {
 		const struct live_block *block = &heap->live.blocks[i];
 
-		if (!block->addr || (number ? block->thread != number : !is_chosen(heap, block->thread)))
+		if (!block->addr || (number ? block->thread != number : !heap_is_chosen(heap, block->thread)))
 			continue;
 		struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
 		chosen_alloc(heap, block, &w);
@@ -654,7 +397,7 @@ void heap_thread_name(struct heap *heap, uint16_t number, const char *name)
 
 static bool thread_is_chosen(void *ctx, uint16_t thread)
 {
-	return is_chosen(ctx, thread);
+	return heap_is_chosen(ctx, thread);
 }
 
 void heap_resident_begin(struct heap *heap)
@@ -786,148 +529,4 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	points_add(&heap->points, &point);
 	points_publish(heap->which ? &heap->chosen_points : &heap->points, view);
 	return view;
-}
-
-/* ---- what the live blocks are like ---- */
-
-static void class_threads(const struct view *view, struct classes_build *b)
-{
-	for (size_t i = 0; i < view->nthreads; i++) {
-		const struct view_thread *t = &view->threads[i];
-		struct class_thread thread = { .tid = t->tid, .merged = t->merged, .ended = t->ended };
-
-		memcpy(thread.name, t->name, sizeof(thread.name));
-		classes_thread(b, &thread);
-	}
-}
-
-/* A block's or a mapping's trace in the view: its node, or (the filter's set of traces has its own bound) that of
- * the merged ones. */
-static uint32_t class_node(void *ctx, uint32_t trace)
-{
-	const struct heap *heap = ctx;
-	uint32_t node = heap->traces.items[trace].node;
-
-	if (!heap->which)
-		return node;
-	return node < heap->chosen.of_node_cap && heap->chosen.of_node[node] ? node : heap->merged_node;
-}
-
-/* The row of a block's thread; nobody's has one only if it has allocated. */
-static uint16_t class_thread(const struct heap *heap, uint16_t number)
-{
-	const struct thread *t = &heap->threads.items[number];
-
-	if (t->into)
-		t = &heap->threads.items[t->into];
-	return number || t->samples ? t->row : CLASS_NO_THREAD;
-}
-
-/*
- * Cells lie all over a table that may be larger than the caches: each block's is fetched while those of
- * the blocks before are added to.
- */
-#define CLASS_AHEAD 16u
-
-static void class_blocks(struct heap *heap, uint64_t time, struct classes_build *b)
-{
-	struct class_cell ahead[CLASS_AHEAD] = { 0 };
-	unsigned at = 0;
-
-	for (size_t i = 0; i < heap->live.nslots; i++) {
-		const struct live_block *block = &heap->live.blocks[i];
-
-		if (!block->addr || (heap->which && !is_chosen(heap, block->thread)))
-			continue;
-		struct heap_weight w = weights_of(&heap->weights, block->size, block->rate);
-		classes_add(b, &ahead[at]);
-		/* the trace, till all are there: its node would be one more thing to fetch */
-		ahead[at] = (struct class_cell){
-			.node = block->trace,
-			.thread = class_thread(heap, block->thread),
-			.size = (uint8_t)class_of_size(block->size),
-			.age = (uint8_t)class_of_age(time > block->time ? time - block->time : 0),
-			.bytes = w.bytes,
-			.q10 = w.blocks_q10,
-			.samples = 1,
-		};
-		classes_ahead(b, &ahead[at]);
-		at = (at + 1) % CLASS_AHEAD;
-	}
-	for (unsigned i = 0; i < CLASS_AHEAD; i++)
-		classes_add(b, &ahead[i]);
-}
-
-/* Of mappings no thread is known for sure; a filter by threads leaves them out. */
-static void class_mappings(struct heap *heap, uint64_t time, struct classes_build *b)
-{
-	const struct ranges *ranges = &heap->ranges;
-
-	if (heap->which || !ranges->nmappings)
-		return;
-	CLEANUP_FREE uint64_t *bytes = xcalloc(ranges->nmappings, sizeof(*bytes));
-	ranges_bytes(ranges, bytes);
-	for (size_t i = 0; i < ranges->nmappings; i++) {
-		const struct range_mapping *m = &ranges->mappings[i];
-		if (!m->id)
-			continue;
-		classes_add(b, &(struct class_cell){
-			.node = m->trace,
-			.thread = CLASS_NO_THREAD,
-			.size = (uint8_t)class_of_size(bytes[i]),
-			.age = (uint8_t)class_of_age(time > m->time ? time - m->time : 0),
-			.bytes = bytes[i],
-			.q10 = weight_of(bytes[i]).blocks_q10,
-			.samples = 1,
-		});
-	}
-}
-
-/* The traces' part of what is old: it stands in their records, so that all that is summed up over them has it. */
-static void class_old(struct heap *heap)
-{
-	struct traces *shown = heap->which ? &heap->chosen : &heap->traces;
-	const struct classes *classes = heap->classes;
-	CLEANUP_FREE uint64_t *old = xcalloc(shown->n + 1, sizeof(*old));
-
-	for (size_t i = 0; i < classes->n; i++) {
-		const struct class_cell *cell = &classes->cells[i];
-		if (cell->age >= CLASS_AGE_MINUTE && cell->node < shown->of_node_cap && shown->of_node[cell->node])
-			old[shown->of_node[cell->node] - 1] += cell->bytes;
-	}
-	for (uint32_t i = 0; i < shown->n; i++)
-		traces_old(shown, i, old[i]);
-}
-
-void heap_classify(struct heap *heap, uint64_t time, bool now)
-{
-	double begin = monotonic_seconds();
-	bool time_for_it = !heap->classes || begin >= heap->classes_next;
-	struct classes_build b;
-	struct view rows = { 0 };	/* of threads alone, as the next view will have them */
-
-	heap->series_due = now;
-	heap->classes_fresh = now || (time_for_it && heap->live.count <= CLASSES_MAX_LIVE);
-	if (!heap->classes_fresh)
-		return;
-	classes_build_init(&b);
-	threads_rows(&heap->threads, &rows);
-	class_threads(&rows, &b);
-	free(rows.threads);
-	class_blocks(heap, time, &b);
-	class_mappings(heap, time, &b);
-	classes_unref(heap->classes);
-	heap->classes = classes_finish(&b, (double)time / 1e9, class_node, heap);
-	classes_build_deinit(&b);
-	class_old(heap);
-	double took = monotonic_seconds() - begin;
-	heap->classes->cost_ns = (uint64_t)(took * 1e9);
-	heap->classes_next = begin + took * CLASSES_SHARE;
-}
-
-void heap_forget_classes(struct heap *heap)
-{
-	classes_unref(heap->classes);
-	heap->classes = NULL;
-	heap->classes_fresh = false;
 }
