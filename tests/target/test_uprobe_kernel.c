@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,7 +247,13 @@ static void test_full(void **state)
 	struct seen seen = { 0 };
 	struct uprobe_counts counts;
 	uint64_t before;
+	cpu_set_t all, one;
 
+	/* each processor has a ring: all goes to one */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	attach(k);
 	for (size_t i = 0; i < MANY; i++)
 		take(1);
@@ -264,6 +271,7 @@ static void test_full(void **state)
 	assert_int_equal(seen.allocs - before, 100);
 	assert_int_equal(counts.nested, 0);
 	uprobe_kernel_close(k);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 #ifdef WITH_BPF

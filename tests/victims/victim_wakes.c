@@ -17,6 +17,7 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -383,15 +384,19 @@ static long way_waitid(void)
 	return waitid(P_ALL, 0, &info, WEXITED);
 }
 
-/* A file that a child has a lock on: of a record, or by flock. */
+/*
+ * A file that a child has a lock on: of a record, or by flock. The child is waited for without sleeping, which would be
+ * taken for the way.
+ */
 static int locked_file(bool record)
 {
 	struct flock whole = { .l_type = F_WRLCK };
 	int fd = memfd_create("locked", 0), pipes[2];
+	ssize_t got;
 	char path[32], c;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fd < 0 || pipe(pipes))
+	if (fd < 0 || pipe2(pipes, O_NONBLOCK))
 		fail();
 	if (fork() == 0) {
 		/* of its own: a lock of flock belongs to the opening, and the parent has this one, too */
@@ -403,7 +408,9 @@ static int locked_file(bool record)
 		_exit(0);
 	}
 	close(pipes[1]);
-	return read(pipes[0], &c, 1) == 1 ? fd : fail();
+	while ((got = read(pipes[0], &c, 1)) < 0 && errno == EAGAIN)
+		sched_yield();
+	return got == 1 ? fd : fail();
 }
 
 static long way_record_lock(void)
