@@ -2,6 +2,8 @@
  * What heaptop keeps in the kernel for the second probe: records and counters come out as calls went in, by all ways,
  * and reading them allocates nothing, however many there are; nor does any operation on a map of the same kind.
  */
+#include "config.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
