@@ -45,6 +45,8 @@ struct launch_spec {
 	bool new_session;	/* setsid, and TIOCSCTTY on the first of fd[] that is a tty */
 	const char *unset_env[4];	/* variables heaptop itself set, to be removed; NULL ends */
 	bool follow;		/* its children are traced as well, see target_family */
+	void (*forked)(void *ctx, pid_t pid);	/* called once it is there, long before it runs; or NULL */
+	void *ctx;		/* for it */
 };
 
 /* Exit codes of env(1), nice(1), timeout(1) for a program that didn't start; in *ret_exit. */
