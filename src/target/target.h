@@ -135,7 +135,8 @@ int target_exit_code(const struct target *t);
 struct err *target_read(struct target *t, uint64_t addr, void *buf, size_t len);
 /* As many of len bytes as can be read from addr on; 0 if none. */
 size_t target_read_some(struct target *t, uint64_t addr, void *buf, size_t len);
-/* process_vm_writev: obeys page protection. */
+/* To the program that it was when it was attached to, launched or forked, or last came to TARGET_EXEC: what it has
+ * executed since isn't touched, and errnum is EFAULT then, as at any fault. While it is stopped page protection is obeyed. */
 struct err *target_write(struct target *t, uint64_t addr, const void *buf, size_t len);
 /* One write(2) to /proc/PID/mem, through page protection; stopped only. */
 struct err *target_write_text(struct target *t, uint64_t addr, const void *buf, size_t len);
