@@ -66,7 +66,7 @@ struct view *collector_view(struct collector *c);
 int collector_fd(const struct collector *c);
 /*
  * Publish fresh views at once and wait for them (snapshots, the last batch frame): the sum; those of the
- * processes, of the same moment, are there as well then.
+ * processes, of the same moment, are there as well then. Older ones after ten seconds without an answer.
  */
 struct view *collector_view_now(struct collector *c);
 /* The same, with what its live blocks are like: view->classes, fresh. */

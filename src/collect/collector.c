@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -32,6 +34,10 @@
 #define STEP_BUSY_MS 1		/* and while events come in */
 #define STEP_QUIET_MS 50	/* and when nothing has come for a second */
 #define DETACH_SECONDS 10.0
+#define ANSWER_SECONDS 10.0	/* the thread may take for a view before it counts as stuck, */
+#define STUCK_SECONDS 1.0	/* and then */
+#define START_LOOK_SECONDS 0.1	/* between looks whether the user has had enough of waiting for the start, */
+#define START_GRACE_SECONDS 1.0	/* and how long it gets then */
 #define HASTE_SECONDS 0.5	/* of the processor's, after getting in: until the first rush is over */
 
 struct published {
@@ -62,6 +68,8 @@ struct collector {
 	/* under lock */
 	struct haste haste;		/* of the thread */
 	bool leaving;			/* it shall stay on */
+	int launching;			/* pidfd of the program that is being started; -1: none */
+	bool stuck;			/* the thread doesn't answer: it isn't waited for any more */
 	bool started;
 	struct err *start_err;
 	int start_exit;
@@ -364,8 +372,20 @@ static void *collector_main(void *arg)
 	return NULL;
 }
 
+/* On the thread, while all others wait for the program's start. */
+static void note_launched(void *ctx, pid_t pid)
+{
+	struct collector *c = ctx;
+
+	pthread_mutex_lock(&c->lock);
+	c->launching = (int)syscall(SYS_pidfd_open, pid, 0);
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void collector_free(struct collector *c)
 {
+	if (c->launching >= 0)
+		close(c->launching);
 	names_destroy(c->names);
 	published_deinit(&c->newest);
 	modules_destroy(c->modules);
@@ -390,14 +410,54 @@ static void init_cond(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
+static struct timespec deadline(double seconds)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+	t.tv_sec += (time_t)seconds + t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+/* Signals to end that are blocked, to be taken from a descriptor once everything runs. */
+static bool told_to_end(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+}
+
+/*
+ * Under lock. A program may never get to its start: it has been stopped by a signal, or its dynamic linker waits for a
+ * file. Nothing of it has run yet: it is killed then, if it still isn't there a moment after heaptop was told to end.
+ */
+static void wait_for_start(struct collector *c)
+{
+	double told = 0;
+
+	while (!c->started) {
+		struct timespec until = deadline(START_LOOK_SECONDS);
+		pthread_cond_timedwait(&c->changed, &c->lock, &until);
+		double now = monotonic_seconds();
+		if (!told && told_to_end())
+			told = now;
+		if (told && now - told > START_GRACE_SECONDS && c->launching >= 0)
+			syscall(SYS_pidfd_send_signal, c->launching, SIGKILL, NULL, 0);
+	}
+}
+
 struct err *collector_start(const struct collect_config *config, struct collector **ret,
 			    int *ret_exit)
 {
 	struct collector *c = xcalloc(1, sizeof(*c));
 
-	c->want_faults = c->want_res = -1;
+	c->want_faults = c->want_res = c->launching = -1;
 
 	c->config = *config;
+	c->config.launch.forked = note_launched;
+	c->config.launch.ctx = c;
 	c->exit_code = -1;
 	c->modules = modules_create();
 	c->names = names_create(c->modules);
@@ -421,8 +481,7 @@ struct err *collector_start(const struct collect_config *config, struct collecto
 	pthread_setname_np(c->thread, "collector");
 
 	pthread_mutex_lock(&c->lock);
-	while (!c->started)
-		pthread_cond_wait(&c->changed, &c->lock);
+	wait_for_start(c);
 	err = c->start_err;
 	*ret_exit = c->start_exit;
 	pthread_mutex_unlock(&c->lock);
@@ -490,8 +549,13 @@ static struct view *view_now(struct collector *c, bool whole)
 	if (whole)
 		c->whole_asked = mine;
 	wake(c);
-	while (c->now_done < mine)
-		pthread_cond_wait(&c->changed, &c->lock);
+	/* a thread that is kept in the kernel by what a target does keeps nobody else: what was seen last must do then */
+	struct timespec until = deadline(c->stuck ? STUCK_SECONDS : ANSWER_SECONDS);
+	int rc = 0;
+	while (c->now_done < mine && !rc)
+		rc = c->newest.sum ? pthread_cond_timedwait(&c->changed, &c->lock, &until)
+			: pthread_cond_wait(&c->changed, &c->lock);
+	c->stuck = c->now_done < mine;
 	struct view *view = view_ref(c->newest.sum);
 	pthread_mutex_unlock(&c->lock);
 	return view;
@@ -616,15 +680,6 @@ void collector_kill(struct collector *c, uint32_t id, int sig)
 	wake(c);
 }
 
-static struct timespec deadline(double seconds)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += (time_t)seconds;
-	return t;
-}
-
 bool collector_wait_end(struct collector *c, double seconds)
 {
 	struct timespec until = deadline(seconds);
@@ -648,11 +703,11 @@ void collector_hurry(struct collector *c)
 
 struct err *collector_detach(struct collector *c)
 {
-	struct timespec until = deadline(DETACH_SECONDS);
 	struct err *err = NULL;
 
 	collector_hurry(c);
 	pthread_mutex_lock(&c->lock);
+	struct timespec until = deadline(c->stuck ? STUCK_SECONDS : DETACH_SECONDS);
 	c->want_detach = true;
 	wake(c);
 	while (c->state == COLLECT_RUNNING) {
@@ -661,6 +716,7 @@ struct err *collector_detach(struct collector *c)
 				      "seconds: its hooks are still in place, inactive; attach "
 				      "again to remove them", (int)c->first_pid,
 				      DETACH_SECONDS);
+			c->stuck = true;
 			break;
 		}
 	}
@@ -676,8 +732,18 @@ void collector_destroy(struct collector *c)
 		return;
 	pthread_mutex_lock(&c->lock);
 	c->want_stop = true;
+	bool stuck = c->stuck;
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
-	pthread_join(c->thread, NULL);
+	if (stuck) {
+		/* It ends with heaptop, which harms no target at any instant; until then all that it uses stays. */
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += (time_t)STUCK_SECONDS;
+		if (pthread_timedjoin_np(c->thread, NULL, &until))
+			return;
+	} else {
+		pthread_join(c->thread, NULL);
+	}
 	collector_free(c);
 }

@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -269,7 +270,7 @@ static enum target_event handle_report(struct target *t, pid_t tid, int status)
 static enum target_event do_exec(struct target *t)
 {
 	t->exec_pending = false;
-	struct err *err = target_run_to_start(t);
+	struct err *err = target_run_to_start(t, false);
 	if (t->exited)
 		return TARGET_EXITED;
 	if (t->left)
@@ -314,6 +315,27 @@ pid_t target_wait(struct target *t, pid_t tid, int *ret_status)
 			reap_others(t);
 		else
 			target_sleep(0.0001);
+	}
+}
+
+pid_t target_wait_until(pid_t tid, double until, int *ret_status)
+{
+	double nap = 50e-6;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (;;) {
+		pid_t got = waitpid(tid, ret_status, __WALL | WNOHANG);
+		if (got > 0 || (got < 0 && errno != EINTR))
+			return got;
+		if (target_now() > until)
+			return 0;
+		/* Blocked in all of heaptop's threads, it ends the nap; where it is ignored naps alone must do. */
+		const struct timespec ts = { .tv_nsec = (long)(nap * 1e9) };
+		sigtimedwait(&set, NULL, &ts);
+		if (nap < 10e-3)
+			nap *= 1.4;
 	}
 }
 

@@ -63,6 +63,7 @@ struct target {
 	bool stopped;
 	bool exited;
 	bool exec_pending;	/* the first thread is in PTRACE_EVENT_EXEC, not yet handled */
+	bool patient;		/* while it is started: however long it takes */
 	bool left;		/* let go at an exec that tracing would have spoiled; see rights.c */
 	bool first_left;	/* launched: the first thread has ended, others went on */
 	pid_t exit_held;	/* thread in PTRACE_EVENT_EXIT of an ending process, else 0 */
@@ -148,6 +149,8 @@ bool target_at_exit(struct target *t, pid_t tid);
  * nothing to report while others of its process have, so that the plain call would wait for ever.
  */
 pid_t target_wait(struct target *t, pid_t tid, int *ret_status);
+/* waitpid(tid, ret_status, __WALL), but 0 if it has nothing to report until that moment of target_now(). */
+pid_t target_wait_until(pid_t tid, double until, int *ret_status);
 /* The process is gone; its wait status or -1. */
 void target_set_exited(struct target *t, int status);
 
@@ -164,8 +167,12 @@ bool target_adopt_thread(struct target *t, pid_t tid);
 void target_let_sharers_run(struct target_family *f);
 void target_family_leave(struct target *t);
 
-/* launch.c: from PTRACE_EVENT_EXEC to where no constructor has run; the first thread is stopped. */
-struct err *target_run_to_start(struct target *t);
+/*
+ * start.c: from PTRACE_EVENT_EXEC to where no constructor has run; the first thread is stopped. Nobody else's reports
+ * are taken meanwhile: unless `patient`, one that stands still on its way (stopped by a signal, or waiting for a
+ * file) is stopped where it is after START_PATIENCE seconds.
+ */
+struct err *target_run_to_start(struct target *t, bool patient);
 
 /* remote.c */
 bool target_thread_has_seccomp(struct target *t, pid_t tid);

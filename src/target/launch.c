@@ -230,6 +230,8 @@ struct err *target_launch(const struct launch_spec *spec, struct target **ret, i
 	close(report_write);
 	if (pid < 0)
 		return err_errno(fork_errno, "%s: can't start a process", spec->argv[0]);
+	if (spec->forked)
+		spec->forked(spec->ctx, pid);
 
 	struct target *t = target_new(pid);
 	struct err *err = NULL;
@@ -253,7 +255,7 @@ struct err *target_launch(const struct launch_spec *spec, struct target **ret, i
 		goto fail;
 	}
 	t->stop_began = target_now();
-	err = target_run_to_start(t);
+	err = target_run_to_start(t, true);
 	if (!err && !t->stopped) {
 		/* In PTRACE_EVENT_EXIT: let it end, for its exit code. */
 		while (!t->exited && ptrace(PTRACE_CONT, pid, 0, 0L) == 0)

@@ -1,7 +1,9 @@
 /*
- * The target's memory. Reading and writing data goes through process_vm_readv/writev, which
- * need no stop; text is written through /proc/PID/mem, which passes over page protection for
- * a tracer. Both need a living thread to name the process by: the first one may have left.
+ * The target's memory. Data is read through process_vm_readv, which needs no stop and names the process by a living
+ * thread: the first one may have left. Text is written through /proc/PID/mem, which passes over page protection for
+ * a tracer, and so is data while the process runs: a descriptor of that belongs to an address space, and not to a
+ * process. An attached one isn't traced then, and when it has executed another program, that may have something
+ * of its own where the old one had what we write to.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +35,7 @@ bool target_find_live(struct target *t)
 }
 
 /* process_vm_readv or _writev of one piece: bytes moved, 0 at a fault, -1 with errno else. */
-static ssize_t move_bytes(struct target *t, uint64_t addr, void *buf, size_t len, bool write)
+static ssize_t move_by_thread(struct target *t, uint64_t addr, void *buf, size_t len, bool write)
 {
 	struct iovec local = { buf, len }, remote = { (void *)(uintptr_t)addr, len };
 
@@ -42,11 +44,33 @@ static ssize_t move_bytes(struct target *t, uint64_t addr, void *buf, size_t len
 				  : process_vm_readv(t->live, &local, 1, &remote, 1, 0);
 		if (n >= 0)
 			return n;
-		if (errno == EFAULT)
+		int errnum = errno;
+		if (errnum == EFAULT)
 			return 0;
-		if (errno != ESRCH || attempt || !target_find_live(t))
-			return -1;
+		if (errnum == ESRCH && !attempt && target_find_live(t))
+			continue;
+		errno = errnum;	/* looking for another thread has changed it */
+		return -1;
 	}
+}
+
+/* The same of a write to the memory that the descriptor is of. */
+static ssize_t write_image(struct target *t, uint64_t addr, void *buf, size_t len)
+{
+	char byte;
+	ssize_t n = addr > INT64_MAX ? 0 : pwrite(t->mem, buf, len, (off_t)addr);
+
+	if (n > 0)
+		return n;
+	/* nothing there, or the whole image is gone: for another one or with the process? */
+	return move_by_thread(t, addr, &byte, 1, false) < 0 ? -1 : 0;
+}
+
+static ssize_t move_bytes(struct target *t, uint64_t addr, void *buf, size_t len, bool write)
+{
+	if (write && !t->stopped && t->mem < 0)	/* a child's isn't open before it is needed */
+		err_free(target_open_mem(t));
+	return write && !t->stopped && t->mem >= 0 ? write_image(t, addr, buf, len) : move_by_thread(t, addr, buf, len, write);
 }
 
 /* As many as possible. The kernel stops in mid-way at 2 GiB and at the first fault. */

@@ -31,24 +31,46 @@
 #include "target/impl.h"
 #include "target/proc.h"
 
+#define START_PATIENCE 3.0	/* seconds from one stop to the next; less than others can be let wait for us */
+
 /* ---- running it, one stop at a time ---- */
 
 enum run_end {
 	RUN_SYSCALL,	/* in a syscall stop */
 	RUN_TRAP,	/* SIGTRAP is about to be delivered: a breakpoint, or a SIGTRAP of somebody */
 	RUN_OVER,	/* the process ends or has ended: exited or exit_held is set */
+	RUN_HELD,	/* it stood still for START_PATIENCE, and is in PTRACE_EVENT_STOP now */
 };
+
+/*
+ * The next report of the first thread; false: none, nor will there be. One that stands still for too long is asked to
+ * stop, and *asked set. In an uninterruptible wait it can't: then it is in the middle of something, and waited for.
+ */
+static bool next_report(struct target *t, bool *asked, int *ret_status)
+{
+	for (;;) {
+		pid_t got = t->patient ? target_wait(t, t->pid, ret_status)
+			: target_wait_until(t->pid, target_now() + START_PATIENCE, ret_status);
+		if (got)
+			return got > 0;
+		ptrace(PTRACE_INTERRUPT, t->pid, 0, 0L);
+		*asked = true;
+	}
+}
 
 /* Let the first thread go on until there is something for us; all else is passed on. */
 static enum run_end run(struct target *t, long request)
 {
 	int deliver = 0;
+	bool asked = false;
 
 	for (;;) {
 		int status, sig;
+		if (asked)	/* any other stop clears it */
+			ptrace(PTRACE_INTERRUPT, t->pid, 0, 0L);
 		ptrace(request, t->pid, 0, (long)deliver);
 		deliver = 0;
-		if (target_wait(t, t->pid, &status) < 0) {
+		if (!next_report(t, &asked, &status)) {
 			target_set_exited(t, -1);
 			return RUN_OVER;
 		}
@@ -61,14 +83,24 @@ static enum run_end run(struct target *t, long request)
 			t->exit_held = t->pid;
 			return RUN_OVER;
 		case STOP_SYSCALL:
-			return RUN_SYSCALL;
+			if (!asked)
+				return RUN_SYSCALL;
+			break;		/* out of the call that it stood still in, which begins anew */
 		case STOP_SIGNAL:
 			if (sig == SIGTRAP)
 				return RUN_TRAP;
 			deliver = sig;
 			break;
+		case STOP_TRAP:
 		case STOP_GROUP:
-			next = PTRACE_LISTEN;
+			if (asked) {
+				target_thread(t, t->pid)->group_stop = sig != SIGTRAP;
+				log_line("process %d stood still for %.0f s while it started: it is taken as it is now",
+					 t->pid, START_PATIENCE);
+				return RUN_HELD;
+			}
+			if (sig != SIGTRAP)
+				next = PTRACE_LISTEN;
 			break;
 		default:
 			break;
@@ -187,6 +219,17 @@ static bool is_consistent(struct target *t, const struct linker *linker)
 
 /* ---- three ways to stop at an address ---- */
 
+/* Of one that is held before it got there. A thread within the marker stays there: it harms nobody. */
+static struct err *take_marker_out(struct target *t, uint64_t hook, const uint8_t old[CPU_MARKER_LEN])
+{
+	struct cpu_regs regs;
+	struct err *err = cpu_regs_get(t->pid, &regs);
+
+	if (err || (cpu_pc(&regs) >= hook && cpu_pc(&regs) < hook + CPU_MARKER_LEN))
+		return err;
+	return target_write_text(t, hook, old, CPU_MARKER_LEN);
+}
+
 /* The marker. *ret_done: false, nothing was changed, if it doesn't fit. */
 static struct err *run_to_marker(struct target *t, const struct linker *linker, bool *ret_done)
 {
@@ -204,8 +247,11 @@ static struct err *run_to_marker(struct target *t, const struct linker *linker, 
 		struct cpu_regs regs;
 		uint64_t saved[CPU_MARKER_SAVED];
 
-		if (run(t, PTRACE_SYSCALL) == RUN_OVER)
+		enum run_end end = run(t, PTRACE_SYSCALL);
+		if (end == RUN_OVER)
 			return NULL;
+		if (end == RUN_HELD)
+			return take_marker_out(t, linker->hook, old);
 		err = cpu_regs_get(t->pid, &regs);
 		if (err)
 			return err;
@@ -246,6 +292,8 @@ static struct err *run_to_breakpoint(struct target *t, uint64_t addr, const stru
 		enum run_end end = run(t, PTRACE_CONT);
 		if (end == RUN_OVER)
 			return NULL;
+		if (end == RUN_HELD)
+			break;
 		err = cpu_regs_get(t->pid, &regs);
 		if (err || (cpu_pc(&regs) == addr && (!linker || is_consistent(t, linker))))
 			break;
@@ -279,7 +327,7 @@ static struct err *run_to_linker_hook(struct target *t, const struct linker *lin
 	/* No debug registers (some virtual machines): the first system call after it then. */
 	log_line("process %d: %s: the first constructors run unseen", t->pid, err->text);
 	err_free(err);
-	while (!is_consistent(t, linker) && run(t, PTRACE_SYSCALL) != RUN_OVER)
+	while (!is_consistent(t, linker) && run(t, PTRACE_SYSCALL) < RUN_OVER)
 		;
 	return NULL;
 }
@@ -307,18 +355,22 @@ static void new_image(struct target *t)
 	t->command = proc_command(t->pid);
 }
 
-struct err *target_run_to_start(struct target *t)
+struct err *target_run_to_start(struct target *t, bool patient)
 {
 	struct auxv aux;
 	struct linker linker;
 
 	new_image(t);
+	t->patient = patient;
 	t->stopped = true;
 	t->stop_began = target_now();
 	struct err *err = target_check_architecture(t->pid);
 	/* Out of execve(2) first. */
-	if (!err && run(t, PTRACE_SYSCALL) == RUN_OVER)
+	enum run_end end = err ? RUN_SYSCALL : run(t, PTRACE_SYSCALL);
+	if (end == RUN_OVER)
 		goto over;
+	if (end == RUN_HELD)
+		return NULL;
 	if (!err && target_has_lost_rights(t)) {
 		err = target_execute_untraced(t);
 		if (!err)

@@ -45,6 +45,8 @@ struct launch_spec {
 	bool new_session;	/* setsid, and TIOCSCTTY on the first of fd[] that is a tty */
 	const char *unset_env[4];	/* variables heaptop itself set, to be removed; NULL ends */
 	bool follow;		/* its children are traced as well, see target_family */
+	void (*forked)(void *ctx, pid_t pid);	/* called once it is there, long before it runs; or NULL */
+	void *ctx;		/* for it */
 };
 
 /* Exit codes of env(1), nice(1), timeout(1) for a program that didn't start; in *ret_exit. */
@@ -133,7 +135,8 @@ int target_exit_code(const struct target *t);
 struct err *target_read(struct target *t, uint64_t addr, void *buf, size_t len);
 /* As many of len bytes as can be read from addr on; 0 if none. */
 size_t target_read_some(struct target *t, uint64_t addr, void *buf, size_t len);
-/* process_vm_writev: obeys page protection. */
+/* To the program that it was when it was attached to, launched or forked, or last came to TARGET_EXEC: what it has
+ * executed since isn't touched, and errnum is EFAULT then, as at any fault. While it is stopped page protection is obeyed. */
 struct err *target_write(struct target *t, uint64_t addr, const void *buf, size_t len);
 /* One write(2) to /proc/PID/mem, through page protection; stopped only. */
 struct err *target_write_text(struct target *t, uint64_t addr, const void *buf, size_t len);
