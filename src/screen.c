@@ -154,6 +154,11 @@ static void source_signal(void *ctx, int sig)
 	collector_kill(s->c, s->process, sig);
 }
 
+static char *source_refused(void *ctx)
+{
+	return collector_refused(((struct source *)ctx)->c);
+}
+
 static void source_set_refresh(void *ctx, double seconds)
 {
 	collector_set_refresh(((struct source *)ctx)->c, seconds);
@@ -238,6 +243,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.ctx = s, .view = source_view, .fd = source_fd, .seen = source_seen,
 		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
 		.pause = s->c ? source_pause : NULL, .signal = s->c ? source_signal : NULL,
+		.refused = s->c ? source_refused : NULL,
 		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.want_classes = s->c ? source_want_classes : NULL,

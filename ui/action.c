@@ -61,7 +61,7 @@ static struct action_def defs[ACTIONS] = {
 	[ACT_CLEAR_FILTER] = { "Del", "clear-filter", "No filter, no choice of thread or module", "Find and filter", EVERYWHERE, NULL, 0 },
 
 	[ACT_THREAD] = { "t", "thread", "Only blocks of the selected thread; again: of all", "Find and filter", EVERYWHERE, "Thread", 8 },
-	[ACT_THREAD_MENU] = { "T", "choose-threads", "List of threads: choose one or several", "Find and filter", EVERYWHERE, NULL, 0 },
+	[ACT_THREAD_MENU] = { "T F5", "choose-threads", "List of threads: choose one or several", "Find and filter", EVERYWHERE, NULL, 0 },
 	[ACT_MODULE] = { "d", "module", "Only sites in the selected row's module; again: all", "Find and filter", LISTS, "Module", 9 },
 
 	[ACT_INVERT] = { "i", "invert", "Turn the call tree around: from the sites to their callers", "Tree and Flame", TREES, "Invert", 6 },

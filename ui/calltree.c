@@ -502,7 +502,8 @@ static bool calltree_selected(struct ui *ui, void *state, struct selection *ret)
 		return true;
 	}
 	const struct report_cell *up = row->cell->depth ? report_tree_parent(t->tree, row->cell) : NULL;
-	if (up && up->depth) {
+	/* nothing has no parts */
+	if (up && up->depth && cell_value(ui, up) > 0) {
 		char percent[FORMAT_BUF];
 		format_percent(percent, cell_value(ui, row->cell), cell_value(ui, up), 1);
 		snprintf(ret->note, sizeof(ret->note), "%s%% of caller", percent);

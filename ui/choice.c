@@ -21,6 +21,16 @@ static const char *shown_threads(const struct ui *ui)
 	return ui->view ? ui->view->info.thread : NULL;
 }
 
+const char *choice_no_threads(const struct ui *ui)
+{
+	bool file = ui->view && ui->view->info.state == VIEW_SNAPSHOT;
+
+	if (ui->view && ui->view->info.processes > 1)
+		return file ? "the file is of several processes together, which have no threads: save one alone (p, then S)" :
+			"all processes together have no threads: choose a process first (p)";
+	return file ? "the file doesn't say which thread a block is of" : "no thread has allocated yet";
+}
+
 bool choice_set_thread(struct ui *ui, const char *which)
 {
 	const struct ui_source *s = ui->source;
@@ -32,7 +42,7 @@ bool choice_set_thread(struct ui *ui, const char *which)
 		return false;
 	}
 	if (which && ui->view && ui->view->info.processes > 1) {
-		ui_message(ui, true, "all processes together have no threads: choose a process first (p)");
+		ui_message(ui, true, "%s", choice_no_threads(ui));
 		return false;
 	}
 	char *copy = which ? xstrdup(which) : NULL;

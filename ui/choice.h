@@ -17,6 +17,8 @@ struct view;
 bool choice_set_thread(struct ui *ui, const char *which);
 /* NULL: all. */
 void choice_set_module(struct ui *ui, const char *module);
+/* Why there are none to choose from, or to list. */
+const char *choice_no_threads(const struct ui *ui);
 /* This one alone, or, if it is that already, all. */
 void choice_toggle_thread(struct ui *ui, const struct report_site *row);
 void choice_toggle_module(struct ui *ui, const char *module);

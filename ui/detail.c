@@ -359,11 +359,11 @@ static void draw_title(struct ui *ui, const struct selection *sel, struct rect r
 	}
 	if (ui->base != UI_BASE_NONE)
 		snprintf(delta, sizeof(delta), "  Δ %s", format_delta(number, sel->delta, 1, true));
-	format_percent(percent, (double)shown, whole, 1);
+	format_share(percent, (double)shown, whole);
 	/* a site's note is what the judgement says */
 	if (!sel->is_site && *sel->note && ui->screen == UI_TREE)
 		snprintf(note, sizeof(note), "  %s", sel->note);
-	snprintf(rest, sizeof(rest), " %s%s  %s%%%s%.60s%s ", faults ? "touched " : "", text_bytes(bytes, shown), percent, delta,
+	snprintf(rest, sizeof(rest), " %s%s  %s%s%.60s%s ", faults ? "touched " : "", text_bytes(bytes, shown), percent, delta,
 		 note, error);
 	canvas_fill(c, r.y, r.x, r.cols, STYLE_GUIDE, 0x2500);
 	int w = canvas_width(c, rest), room = r.cols - w - 6;

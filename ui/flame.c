@@ -239,8 +239,8 @@ static void draw_frame(struct ui *ui, struct flame *f, size_t i, int y, struct r
 	char name[UI_NAME], value[FORMAT_BUF], percent[FORMAT_BUF], tail[2 * FORMAT_BUF + 4];
 	const char *text = ui_name(ui, cell->function, name);
 	const struct flame_frame *root = &f->layout.frames[0];
-	snprintf(tail, sizeof(tail), "  %s %s%%", format_value(value, fr->value, ui->value, 1),
-		 format_percent(percent, fr->value, root->value, 1));
+	snprintf(tail, sizeof(tail), "  %s %s", format_value(value, fr->value, ui->value, 1),
+		 format_share(percent, fr->value, root->value));
 	int tw = canvas_width(c, tail), nw = canvas_width(c, text);
 	put_middle(c, y, x + 1, w - 1, style, text);
 	if (nw + tw <= w - 2)
@@ -512,12 +512,12 @@ static bool flame_selected(struct ui *ui, void *state, struct selection *ret)
 	}
 	char value[FORMAT_BUF];
 	format_value(value, fr->value, ui->value, 1);
-	format_percent(all, fr->value, f->layout.frames[0].value, 1);
+	format_share(all, fr->value, f->layout.frames[0].value);
 	if (fr->parent < f->layout.n && f->layout.frames[fr->parent].level > 0) {
-		format_percent(up, fr->value, f->layout.frames[fr->parent].value, 1);
-		snprintf(ret->note, sizeof(ret->note), "%s  %s%% of all, %s%% of parent", value, all, up);
+		format_share(up, fr->value, f->layout.frames[fr->parent].value);
+		snprintf(ret->note, sizeof(ret->note), "%s  %s of all, %s of parent", value, all, up);
 	} else {
-		snprintf(ret->note, sizeof(ret->note), "%s  %s%% of all", value, all);
+		snprintf(ret->note, sizeof(ret->note), "%s  %s of all", value, all);
 	}
 	return true;
 }

@@ -82,6 +82,15 @@ const char *format_percent(char buf[FORMAT_BUF], double part, double whole, int 
 	return right(buf, text, width);
 }
 
+const char *format_share(char buf[FORMAT_BUF], double part, double whole)
+{
+	char percent[FORMAT_BUF];
+
+	format_percent(percent, part, whole, 1);
+	snprintf(buf, FORMAT_BUF, "%.*s%%", FORMAT_BUF - 2, *percent == ' ' ? "0" : percent);
+	return buf;
+}
+
 const char *format_value(char buf[FORMAT_BUF], double value, enum report_value kind, int width)
 {
 	uint64_t n = format_clamp(value + 0.5);

@@ -21,6 +21,8 @@ const char *format_count(char buf[FORMAT_BUF], uint64_t n, int width);
 const char *format_delta(char buf[FORMAT_BUF], double bytes, int width, bool plus);
 /* part of whole with one decimal in `width` (>= 5): " 34.0", "100.0"; blank if whole is 0. */
 const char *format_percent(char buf[FORMAT_BUF], double part, double whole, int width);
+/* The same with its sign, as wide as needed: "34.0%"; "0%" of nothing. */
+const char *format_share(char buf[FORMAT_BUF], double part, double whole);
 /* A report value of its kind (bytes or count). */
 const char *format_value(char buf[FORMAT_BUF], double value, enum report_value kind, int width);
 /* Relative standard error se / value: " ±6%", "±31%", " >±1" hundred beyond; blank if exact. */

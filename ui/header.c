@@ -457,13 +457,11 @@ static void status_name(struct ui *ui, struct rect r, const struct selection *se
 		n += snprintf(right + n, sizeof(right) - n, "  %s", sel->note);
 	if (ui->base != UI_BASE_NONE && !sel->gathered && ui->value != REPORT_DELTA_BYTES)
 		n += snprintf(right + n, sizeof(right) - n, "  Δ %s", format_delta(error, sel->delta, 1, true));
-	if (ui_sampled(ui) && !sel->gathered) {
+	if (ui_sampled(ui) && !sel->gathered && sel->se > 0) {
+		/* the error is of live bytes, and so are the samples it rests on: as Detail has it */
 		format_error(error, sel->se, (double)sel->s.live_bytes, c->unicode);
-		const char *e = error;
-		while (*e == ' ')
-			e++;
-		n += snprintf(right + n, sizeof(right) - n, "  %s%sn=%llu", e, *e ? " " : "",
-			      (unsigned long long)sel->s.samples);
+		n += snprintf(right + n, sizeof(right) - n, "  %s n=%llu", error + strspn(error, " "),
+			      (unsigned long long)sel->s.live_samples);
 	}
 	int w = canvas_width(c, right);
 	if (w > r.cols / 2)

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -104,7 +105,8 @@ void ui_save(struct ui *ui, const char *path)
 	if (!path || !*path)
 		path = ui->options.snapshot_name;
 	ui->source->save(ui->source->ctx, path);
-	ui_message(ui, false, "saving %s …", path ? path : "a snapshot");
+	/* a name with %p and the like isn't the file's yet */
+	ui_message(ui, false, "saving %s …", path && !strchr(path, '%') ? path : "a snapshot");
 }
 
 static void set_refresh(struct ui *ui, bool faster)

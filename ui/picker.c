@@ -252,6 +252,7 @@ void picker_draw(struct picker *p, struct canvas *c)
 	int about = about_rows(p, c);
 	int rows = c->rows - top - bottom - about;
 
+	p->y = top;
 	canvas_clear(c);
 	if (top) {
 		int x = canvas_put(c, 0, 0, STYLE_TITLE, "heaptop");
@@ -285,21 +286,39 @@ void picker_draw(struct picker *p, struct canvas *c)
 			       fitting(c, p->filter[0] ? filtered : keys));
 }
 
+static enum picker_result choose(const struct picker *p)
+{
+	return p->nshown && !p->shown[p->list.cursor]->refusal ? PICKER_CHOSEN : PICKER_GOES_ON;
+}
+
+/* The second click on a row opens it. The first one may have nothing to move, and mustn't do more than show what would be. */
+static enum picker_result click(struct picker *p, const struct key_event *ev, pid_t before)
+{
+	int row = ev->y - p->y;
+
+	if (ev->button == MOUSE_WHEEL_UP || ev->button == MOUSE_WHEEL_DOWN)
+		list_scroll(&p->list, ev->button == MOUSE_WHEEL_UP ? -3 : 3);
+	if (ev->button != MOUSE_LEFT || row < 0 || row >= p->list.rows || p->list.top + row >= p->nshown)
+		return PICKER_GOES_ON;
+	list_go(&p->list, p->list.top + row);
+	p->clicked = p->shown[p->list.cursor]->pid;
+	return p->clicked == before ? choose(p) : PICKER_GOES_ON;
+}
+
 enum picker_result picker_key(struct picker *p, const struct key_event *ev)
 {
 	size_t len = strlen(p->filter);
 	uint32_t key = ev->key;
+	pid_t clicked = p->clicked;
 
 	picker_say(p, NULL);
+	p->clicked = 0;
 	if (key == UKEY_MOUSE) {
-		int row = ev->y - 2;
-		if (ev->button == MOUSE_WHEEL_UP || ev->button == MOUSE_WHEEL_DOWN)
-			list_scroll(&p->list, ev->button == MOUSE_WHEEL_UP ? -3 : 3);
-		else if (ev->button == MOUSE_LEFT && row >= 0 && row < p->list.rows &&
-			 p->list.top + row < p->nshown)
-			list_go(&p->list, p->list.top + row);
+		enum picker_result result = click(p, ev, clicked);
+		if (result != PICKER_GOES_ON)
+			return result;
 	} else if (key == UKEY_ENTER) {
-		return p->nshown && !p->shown[p->list.cursor]->refusal ? PICKER_CHOSEN : PICKER_GOES_ON;
+		return choose(p);
 	} else if (key == KEY_CTRL_('c')) {
 		return PICKER_INTERRUPTED;
 	} else if (key == UKEY_F10 || (key == UKEY_ESC && !len)) {

@@ -20,6 +20,8 @@ struct picker {
 	struct proc_row **shown;	/* those the filter leaves */
 	size_t nshown;
 	pid_t cursor;			/* process under the cursor, 0: none */
+	pid_t clicked;			/* the last key was a click on it; 0: it was none */
+	int y;				/* of the first row, as drawn last */
 	char filter[64];
 	char *said;			/* why the last one chosen couldn't be attached to; NULL: nothing to say */
 };

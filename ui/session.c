@@ -224,6 +224,10 @@ bool ui_poll(struct ui *ui)
 		free(ui->news);
 		ui->news = news;
 	}
+	char *refused = s->refused ? s->refused(s->ctx) : NULL;
+	if (refused)
+		ui_message(ui, true, "%s", refused);
+	free(refused);
 	if (ui->message && ui->now >= ui->message_until)
 		ui_clear_message(ui);
 	if (s->failed && s->failed(s->ctx)) {

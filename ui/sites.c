@@ -427,8 +427,8 @@ bool rows_find(struct ui *ui, void *state, int direction)
 	for (size_t i = 0; i <= to; i++)
 		place += ui_find_matches(ui, st->rows[i]->function, st->rows[i]->file, st->rows[i]->module);
 	char percent[FORMAT_BUF];
-	format_percent(percent, value, st->whole, 1);
-	snprintf(ui->find.summary, sizeof(ui->find.summary), "%s%% of %s, %s %zu of %zu", percent,
+	format_share(percent, value, st->whole);
+	snprintf(ui->find.summary, sizeof(ui->find.summary), "%s of %s, %s %zu of %zu", percent,
 		 report_value_title(st->value), st->kind->one, place, matched);
 	return true;
 }

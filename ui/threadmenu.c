@@ -193,9 +193,7 @@ static void menu_destroy(struct modal *modal)
 void thread_menu_open(struct ui *ui)
 {
 	if (!ui->view || !ui->view->nthreads) {
-		ui_message(ui, false, ui->view && ui->view->info.processes > 1 ?
-			   "all processes together have no threads: choose a process first (p)" :
-			   "no threads are known here");
+		ui_message(ui, false, "%s", choice_no_threads(ui));
 		return;
 	}
 	struct menu *m = xcalloc(1, sizeof(*m));

@@ -97,10 +97,7 @@ static void threads_draw(struct ui *ui, void *state, struct rect r)
 	if (rows_cursor(ui, state) || r.rows < 2)
 		return;
 	canvas_fill(ui->canvas, r.y + 1, r.x, r.cols, STYLE_TEXT, ' ');
-	canvas_put_max(ui->canvas, r.y + 1, r.x + 2, r.cols - 2, STYLE_DIM,
-		       ui->view->info.processes > 1 ? "all processes together have no threads: choose one (p)" :
-		       ui->view->info.state == VIEW_SNAPSHOT ? "the file doesn't say which thread a block is of" :
-		       "no thread has allocated yet");
+	canvas_put_max(ui->canvas, r.y + 1, r.x + 2, r.cols - 2, STYLE_DIM, choice_no_threads(ui));
 }
 
 const struct view_ops threads_ops = {

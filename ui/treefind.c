@@ -99,8 +99,8 @@ const struct report_cell *tree_matches_pick(const struct tree_matches *m, struct
 	else if (direction < 0)
 		i += m->n - 1;
 	i %= m->n;
-	format_percent(percent, m->value, whole, 1);
-	snprintf(ui->find.summary, sizeof(ui->find.summary), "%s%s%% of %s, frame %zu of %zu%s",
+	format_share(percent, m->value, whole);
+	snprintf(ui->find.summary, sizeof(ui->find.summary), "%s%s of %s, frame %zu of %zu%s",
 		 m->cut ? "at least " : "", percent, report_value_title(ui->value), i + 1, m->n,
 		 m->cut ? " or more" : "");
 	return m->cells[i];

@@ -55,6 +55,8 @@ struct ui_source {
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
 	/* Send the process shown a signal, of all together the first. NULL: can't. */
 	void (*signal)(void *ctx, int sig);
+	/* Why what was asked for so couldn't be done, once; the caller frees. NULL: nothing new. Announced through fd. */
+	char *(*refused)(void *ctx);
 	/* Show blocks of these threads alone (heap_choose_threads), NULL: of all; a view follows. NULL: can't. */
 	void (*choose_threads)(void *ctx, const char *which);
 	void (*set_refresh)(void *ctx, double seconds);	/* NULL: can't */

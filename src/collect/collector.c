@@ -76,6 +76,7 @@ struct collector {
 	enum collect_state state;
 	struct published newest;
 	char *message;
+	char *refused;			/* NULL: nothing since it was asked for */
 	int exit_code;
 	bool want_pause, want_pause_set;
 	uint64_t want_rate;
@@ -210,6 +211,19 @@ static void choose_threads(struct collector *c, struct wants *w)
 	free(w->threads);
 }
 
+/* What was asked for can't be: for whoever has asked. */
+static void refuse(struct collector *c, struct err *err)
+{
+	if (!err)
+		return;
+	pthread_mutex_lock(&c->lock);
+	free(c->refused);
+	c->refused = xstrdup(err->text);
+	pthread_mutex_unlock(&c->lock);
+	notify(c);
+	err_free(err);
+}
+
 static bool carry_out(struct collector *c, struct wants *w)
 {
 	choose_threads(c, w);
@@ -224,7 +238,7 @@ static bool carry_out(struct collector *c, struct wants *w)
 	if (w->refresh > 0)
 		c->config.refresh = w->refresh;
 	for (size_t i = 0; i < w->nsignals; i++)
-		follow_signal(c->follow, w->signals[i].id, w->signals[i].sig);
+		refuse(c, follow_signal(c->follow, w->signals[i].id, w->signals[i].sig));
 	free(w->signals);
 	return w->detach || w->stop;
 }
@@ -393,6 +407,7 @@ static void collector_free(struct collector *c)
 	free(c->want_threads);
 	free(c->want_signals);
 	free(c->message);
+	free(c->refused);
 	close(c->news_fd);
 	close(c->wake_fd);
 	pthread_cond_destroy(&c->changed);
@@ -678,6 +693,15 @@ void collector_kill(struct collector *c, uint32_t id, int sig)
 	c->want_signals[c->nsignals++] = (struct signal_wanted){ id, sig };
 	pthread_mutex_unlock(&c->lock);
 	wake(c);
+}
+
+char *collector_refused(struct collector *c)
+{
+	pthread_mutex_lock(&c->lock);
+	char *ret = c->refused;
+	c->refused = NULL;
+	pthread_mutex_unlock(&c->lock);
+	return ret;
 }
 
 bool collector_wait_end(struct collector *c, double seconds)

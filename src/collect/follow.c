@@ -401,18 +401,21 @@ void follow_want_res(struct follow *f, bool want)
 			session_want_res(f->ps.list[i]->session, want);
 }
 
-void follow_signal(struct follow *f, uint32_t id, int sig)
+struct err *follow_signal(struct follow *f, uint32_t id, int sig)
 {
+	struct err *err = NULL;
+
 	if (id != COLLECT_SUM) {
 		struct process *p = processes_by_id(&f->ps, id);
-		if (p && p->session)
-			session_signal(p->session, sig);
-		return;
+		return p && p->session ? session_signal(p->session, sig) : NULL;
 	}
 	/* a shell that is killed doesn't take along what it has started, which would go on unseen */
 	bool all = sig == SIGKILL && launched(f);
 
 	for (size_t i = 0; i < (all ? f->ps.n : f->ps.n ? 1 : 0); i++)
-		if (f->ps.list[i]->session)
-			session_signal(f->ps.list[i]->session, sig);
+		if (f->ps.list[i]->session) {
+			err_free(err);
+			err = session_signal(f->ps.list[i]->session, sig);
+		}
+	return err;
 }

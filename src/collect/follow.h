@@ -51,6 +51,6 @@ void follow_set_rate(struct follow *f, uint64_t rate);	/* 0: auto */
 void follow_want_faults(struct follow *f, bool want);
 void follow_want_res(struct follow *f, bool want);
 void follow_choose_threads(struct follow *f, const char *which);	/* copied; NULL: all */
-void follow_signal(struct follow *f, uint32_t id, int sig);	/* as collector_kill */
+struct err *follow_signal(struct follow *f, uint32_t id, int sig);	/* as collector_kill */
 
 #endif

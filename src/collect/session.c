@@ -775,15 +775,21 @@ void session_want_res(struct session *s, bool want)
 	residence_want(&s->residence, want);
 }
 
-void session_signal(struct session *s, int sig)
+struct err *session_signal(struct session *s, int sig)
 {
 	int fd = session_pidfd(s);
 
 	if (s->ended)
-		return;
+		return NULL;
 	/* an attached process may have ended since, and its number be another's; a launched one's isn't before it is waited for */
-	if (fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) : kill(target_pid(s->target), sig))
-		log_line("signal %d to process %d: %s", sig, (int)target_pid(s->target), strerror(errno));
+	if (!(fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) : kill(target_pid(s->target), sig)))
+		return NULL;
+	struct err *err = errno == EPERM ?
+		err_new(ERR_DENIED, "signal %d not sent: %d runs as another user, which takes root or CAP_KILL", sig,
+			(int)target_pid(s->target)) :
+		err_errno(errno, "signal %d not sent to %d", sig, (int)target_pid(s->target));
+	log_line("%s", err->text);
+	return err;
 }
 
 int session_pidfd(const struct session *s)

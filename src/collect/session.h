@@ -84,7 +84,7 @@ void session_choose_threads(struct session *s, const char *which);
 /* Page faults are sampled from now on, or no more; what is resident is looked at, or no more. */
 void session_want_faults(struct session *s, bool want);
 void session_want_res(struct session *s, bool want);
-void session_signal(struct session *s, int sig);
+struct err *session_signal(struct session *s, int sig);	/* an error is in the log, too */
 
 /* For poll(2): becomes readable when the process ends; -1 if there is none. */
 int session_pidfd(const struct session *s);

@@ -50,7 +50,7 @@ struct reader {
 	struct trace_stats *stats;	/* by sample */
 	struct cells cells;
 	struct touch_table pairs;
-	struct steps steps;
+	struct steps steps, thread_steps;
 };
 
 /* ---- ids ---- */
@@ -408,6 +408,7 @@ static struct err *build_traces(struct reader *r)
 	}
 	cells_finish(&r->cells, nodes, view, traces, ntraces);
 	steps_finish(&r->steps, nodes, r->stats, p->n_sample, traces, ntraces, view);
+	steps_finish_threads(&r->thread_steps, view);
 	view_set_traces(view, traces, ntraces);
 	pairs_finish(&r->pairs, nodes, view);
 	return NULL;
@@ -419,7 +420,8 @@ static bool read_comment(struct reader *r, const char *text)
 
 	if (!strncmp(text, META_PREFIX, n) && (cells_read(&r->cells, r->view, nsamples, text + n) ||
 					       pairs_read(&r->pairs, nsamples, text + n) ||
-					       steps_read(&r->steps, nsamples, text + n)))
+					       steps_read(&r->steps, nsamples, text + n) ||
+					       steps_read_threads(&r->thread_steps, r->view->nthreads, text + n)))
 		return true;
 	return meta_read(r->view, r->stats, r->profile->n_sample, text);
 }
@@ -532,6 +534,7 @@ struct err *pprof_read_into(const void *bytes, size_t len, const char *what, str
 	cells_deinit(&r.cells);
 	touch_table_deinit(&r.pairs);
 	steps_deinit(&r.steps);
+	steps_deinit(&r.thread_steps);
 	if (err) {
 		view_unref(r.view);
 		return err_prefix(err, "%s", what);

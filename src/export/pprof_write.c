@@ -421,6 +421,7 @@ struct err *pprof_write(FILE *out, struct report *report, struct names *names,
 	headline(&w);
 	meta_write(view, add_comment, &w);
 	cells_write_threads(view, add_comment, &w);
+	steps_write_threads(view, add_comment, &w);
 	steps_write(view, add_comment, &w);
 	for (size_t i = 0; i < view->ntraces; i++)
 		if (report_trace_passes(report, i))

@@ -11,30 +11,51 @@
 
 #define NUMBER 17	/* a blank and a number of 64 bits */
 
-void steps_write(const struct view *view, meta_emit_fn emit, void *ctx)
-{
-	char text[64 + SERIES_STEPS * NUMBER] = META_PREFIX "steps";
-	size_t n = strlen(text);
+#define THREADS "thread-"
 
-	for (uint32_t k = 0; view->series && k < view->series->n; k++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, " %" PRIx64, meta_double_bits(view->series->times[k]));
-	if (view->series)
+static void write_times(const struct view_series *series, const char *name, meta_emit_fn emit, void *ctx)
+{
+	char text[64 + SERIES_STEPS * NUMBER];
+	int n = snprintf(text, sizeof(text), META_PREFIX "%s", name);
+
+	for (uint32_t k = 0; series && k < series->n; k++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, " %" PRIx64, meta_double_bits(series->times[k]));
+	if (series)
 		emit(ctx, text);
 }
 
-void steps_write_sample(const struct view *view, size_t trace, size_t index, meta_emit_fn emit, void *ctx)
+/* What number i of the series held, which now has `live`. */
+static void write_held(struct view_series *series, size_t i, uint64_t live, const char *name, size_t index,
+		       meta_emit_fn emit, void *ctx)
 {
-	const uint64_t *held = view->series ? view_series_of(view->series, trace) : NULL;
+	const uint64_t *held = series ? view_series_of(series, i) : NULL;
 	char text[64 + SERIES_STEPS * NUMBER];
-	int n = snprintf(text, sizeof(text), META_PREFIX "held %zx", index);
+	int n = snprintf(text, sizeof(text), META_PREFIX "%s %zx", name, index);
 	bool same = true;
 
-	for (uint32_t k = 0; held && k < view->series->n; k++) {
-		same &= held[k] == view_trace(view, trace)->s.live_bytes;
+	for (uint32_t k = 0; held && k < series->n; k++) {
+		same &= held[k] == live;
 		n += snprintf(text + n, sizeof(text) - (size_t)n, " %" PRIx64, held[k]);
 	}
 	if (!same)
 		emit(ctx, text);
+}
+
+void steps_write(const struct view *view, meta_emit_fn emit, void *ctx)
+{
+	write_times(view->series, "steps", emit, ctx);
+}
+
+void steps_write_sample(const struct view *view, size_t trace, size_t index, meta_emit_fn emit, void *ctx)
+{
+	write_held(view->series, trace, view_trace(view, trace)->s.live_bytes, "held", index, emit, ctx);
+}
+
+void steps_write_threads(const struct view *view, meta_emit_fn emit, void *ctx)
+{
+	write_times(view->thread_series, THREADS "steps", emit, ctx);
+	for (size_t i = 0; i < view->nthreads; i++)
+		write_held(view->thread_series, i, view->threads[i].s.live_bytes, THREADS "held", i, emit, ctx);
 }
 
 /* ---- reading ---- */
@@ -92,6 +113,13 @@ bool steps_read(struct steps *steps, size_t nsamples, const char *text)
 	return true;
 }
 
+bool steps_read_threads(struct steps *steps, size_t nthreads, const char *text)
+{
+	size_t n = strlen(THREADS);
+
+	return !strncmp(text, THREADS, n) && steps_read(steps, nthreads, text + n);
+}
+
 void steps_finish(const struct steps *steps, const uint32_t *nodes, const struct trace_stats *samples, size_t nsamples,
 		  const struct view_trace *traces, size_t n, struct view *view)
 {
@@ -118,4 +146,19 @@ void steps_finish(const struct steps *steps, const uint32_t *nodes, const struct
 			to[k] += samples[i].live_bytes;
 	}
 	view->series = series;
+}
+
+void steps_finish_threads(const struct steps *steps, struct view *view)
+{
+	if (!steps->n)
+		return;
+	struct view_series *series = view_series_create(steps->n, view->nthreads);
+
+	memcpy(series->times, steps->times, steps->n * sizeof(steps->times[0]));
+	for (size_t i = 0; i < view->nthreads; i++)
+		for (uint32_t k = 0; k < steps->n; k++)
+			view_series_of(series, i)[k] = view->threads[i].s.live_bytes;
+	for (size_t i = 0; i < steps->nheld; i++)
+		memcpy(view_series_of(series, steps->held[i].sample), steps->held[i].bytes, steps->n * sizeof(steps->held[i].bytes[0]));
+	view->thread_series = series;
 }

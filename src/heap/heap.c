@@ -500,7 +500,7 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	struct traces *shown = heap->which ? &heap->chosen : &heap->traces;
 	view->info.thread = heap->which ? xstrdup(heap->which) : NULL;
 	traces_publish(shown, time, view);
-	threads_publish(&heap->threads, time, view);
+	threads_publish(&heap->threads, time, heap->series_due, view);
 	view->classes = classes_ref(heap->classes);
 	view->classes_fresh = heap->classes_fresh;
 	heap->classes_fresh = false;

@@ -29,6 +29,7 @@ void threads_deinit(struct threads *threads)
 {
 	free(threads->items);
 	free(threads->spare);
+	series_deinit(&threads->series);
 }
 
 /* ---- numbers ---- */
@@ -257,6 +258,8 @@ static void merge(struct threads *threads, uint16_t number)
 	base_add(&sum->base[1], &t->base[1]);
 	sum->merged++;
 	t->into = into;
+	/* whoever gets the number held nothing before */
+	series_move(&threads->series, number, into);
 }
 
 struct ended {
@@ -324,13 +327,19 @@ static void fill(struct thread *t, int from, double per_second, struct view_thre
 	s->free_cps = frees > 0 ? (float)((double)frees / 1024 * per_second) : 0;
 }
 
+/* Has number `i` a row of its own? */
+static bool listed(const struct thread *t, size_t i)
+{
+	return t->used && !t->into && (i || t->samples);
+}
+
 static void list(struct threads *threads, int from, double per_second, struct view *view)
 {
 	threads_tidy(threads);
 	view->threads = xcalloc(threads->n, sizeof(*view->threads));
 	for (size_t i = 0; i < threads->n; i++) {
 		struct thread *t = &threads->items[i];
-		if (!t->used || t->into || (!i && !t->samples))
+		if (!listed(t, i))
 			continue;
 		t->row = (uint16_t)view->nthreads;
 		fill(t, from, per_second, &view->threads[view->nthreads++]);
@@ -342,18 +351,49 @@ void threads_rows(struct threads *threads, struct view *view)
 	list(threads, 0, 0, view);
 }
 
-void threads_publish(struct threads *threads, uint64_t time, struct view *view)
+static void take_step(struct threads *threads, double time)
+{
+	if (!series_due(&threads->series, time))
+		return;
+	uint64_t *live = series_step(&threads->series, time, threads->n);
+	for (size_t i = 0; i < threads->n; i++) {
+		const struct thread *t = &threads->items[i];
+		if (t->used && !t->into)
+			live[i] = t->alloc_bytes - t->free_bytes;
+	}
+}
+
+/* By number as the series is -> by row as the view's list is. */
+static struct view_series *series_of_rows(const struct threads *threads, const struct view *view)
+{
+	struct view_series *all = series_publish(&threads->series, threads->n);
+	struct view_series *ret = all ? view_series_create(all->n, view->nthreads) : NULL;
+
+	if (ret)
+		memcpy(ret->times, all->times, sizeof(ret->times));
+	for (size_t i = 0; ret && i < threads->n; i++) {
+		const struct thread *t = &threads->items[i];
+		if (listed(t, i))
+			memcpy(view_series_of(ret, t->row), view_series_of(all, i), all->n * sizeof(all->values[0]));
+	}
+	view_series_unref(all);
+	return ret;
+}
+
+void threads_publish(struct threads *threads, uint64_t time, bool wanted, struct view *view)
 {
 	uint64_t since = time > threads->base_time[1] ? time - threads->base_time[1] : 0;
 	int from = since >= WINDOW_MIN;
 	uint64_t dt = time > threads->base_time[from] ? time - threads->base_time[from] : 0;
 
 	list(threads, from, dt >= RATE_MIN ? 1e9 / (double)dt : 0, view);
+	take_step(threads, view->time);
+	view->thread_series = wanted ? series_of_rows(threads, view) : NULL;
 	if (since < WINDOW_STEP)
 		return;
 	for (size_t i = 0; i < threads->n; i++) {
 		struct thread *t = &threads->items[i];
-		if (!t->used || t->into || (!i && !t->samples))
+		if (!listed(t, i))
 			continue;
 		t->base[0] = t->base[1];
 		t->base[1] = (struct thread_base){ t->alloc_bytes, t->alloc_q10, t->free_bytes, t->free_q10 };

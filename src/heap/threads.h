@@ -19,10 +19,11 @@
 #include <stdint.h>
 
 #include "heap/heap.h"
+#include "heap/series.h"
 #include "heap/view.h"
 #include "wire/wire.h"
 
-#define THREADS_MAX 65535u	/* records, 13 MB */
+#define THREADS_MAX 65535u	/* records, 13 MB; what they held before, 5 MB */
 #define THREADS_ENDED 256u	/* ended threads with a record of their own */
 #define THREADS_NAMES 126u	/* sums by name; what has another name goes into two more, chosen or not */
 #define THREADS_OTHERS "other names"
@@ -59,6 +60,7 @@ struct threads {
 	size_t nsums;
 	uint32_t serial;
 	uint64_t base_time[2];	/* ns */
+	struct series series;	/* of live bytes, by number */
 	uint16_t named;		/* where the search for the next to be named goes on */
 };
 
@@ -88,8 +90,8 @@ bool threads_match(const struct thread *thread, const char *which);
 void threads_tidy(struct threads *threads);
 /* The rows that the view published next will have, in their order, without rates; `view` gets them alone. */
 void threads_rows(struct threads *threads, struct view *view);
-/* Give the view its rows. */
-void threads_publish(struct threads *threads, uint64_t time, struct view *view);
+/* Give the view its rows, and if that is `wanted` what they held before. */
+void threads_publish(struct threads *threads, uint64_t time, bool wanted, struct view *view);
 
 static inline uint16_t threads_of_slot(struct threads *threads, struct live *live, uint32_t slot)
 {

@@ -55,6 +55,7 @@ void view_unref(struct view *view)
 	classes_unref(view->classes);
 	touches_unref(view->touches);
 	view_series_unref(view->series);
+	view_series_unref(view->thread_series);
 	tree_unref(view->tree);
 	free(view);
 }

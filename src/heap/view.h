@@ -175,6 +175,7 @@ struct view {
 	struct classes *classes;	/* what the live blocks are like (classes.h), or NULL: nobody asked. Reference held */
 	bool classes_fresh;		/* of this view; else of an earlier one of the same heap */
 	struct view_series *series;	/* what its traces held before (series.h), or NULL: not known, or nobody will ask. Reference held */
+	struct view_series *thread_series;	/* the same of `threads`, by their indices */
 	struct touches *touches;	/* who touched whose memory (touches.h), or NULL: nothing. Reference held */
 	/* store.c's */
 	struct store *store;

@@ -208,6 +208,8 @@ static void make(struct report *r, enum report_group group, struct group_rows *r
 	}
 	if (of_trace)
 		trends_of_file(r, rows->rows, rows->n, of_trace);
+	else if (group == REPORT_BY_THREAD)
+		trends_of_file_threads(r, rows->rows, rows->n);
 }
 
 struct same {

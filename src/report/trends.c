@@ -72,19 +72,39 @@ bool trends_in_file(const struct report *r)
 	return r->view && r->view->series && r->view->info.state == VIEW_SNAPSHOT;
 }
 
-void trends_of_file(const struct report *r, struct report_site *rows, size_t n, const uint32_t *of_trace)
+/* Zeroes, to be added to. */
+static void begin(const struct view_series *series, struct report_site *rows, size_t n)
 {
-	if (!trends_in_file(r))
-		return;
-	struct view_series *series = r->view->series;
 	for (size_t i = 0; i < n; i++) {
 		memset(rows[i].trend, 0, sizeof(rows[i].trend));
 		rows[i].ntrend = series->n;
 		rows[i].trend_seconds = series->times[series->n - 1] - series->times[0];
 	}
+}
+
+void trends_of_file(const struct report *r, struct report_site *rows, size_t n, const uint32_t *of_trace)
+{
+	if (!trends_in_file(r))
+		return;
+	struct view_series *series = r->view->series;
+	begin(series, rows, n);
 	for (size_t i = 0; i < r->view->ntraces; i++) {
 		const uint64_t *held = of_trace[i] ? view_series_of(series, i) : NULL;
 		for (uint32_t k = 0; held && k < series->n; k++)
 			rows[of_trace[i] - 1].trend[k] += held[k];
+	}
+}
+
+void trends_of_file_threads(const struct report *r, struct report_site *rows, size_t n)
+{
+	struct view_series *series = r->view->thread_series;
+
+	if (!series || r->view->info.state != VIEW_SNAPSHOT)
+		return;
+	begin(series, rows, n);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *held = view_series_of(series, i);
+		if (held)
+			memcpy(rows[i].trend, held, series->n * sizeof(held[0]));
 	}
 }

@@ -37,7 +37,9 @@ void trends_deinit(struct trends *trends);
  */
 struct report;
 void trends_of_file(const struct report *r, struct report_site *rows, size_t n, const uint32_t *of_trace);
-/* Would it? */
+/* The same of the view's threads, rows as there. */
+void trends_of_file_threads(const struct report *r, struct report_site *rows, size_t n);
+/* Would trends_of_file? */
 bool trends_in_file(const struct report *r);
 
 #endif

@@ -82,7 +82,8 @@ for screen in $screens; do
   } | script "gate 4: screen $screen: every key of the table" --ascii
 done
 is "gate 4: each has shown something" "$(find "$tmp/seen" -type f -size -20c -printf '%f ')" ""
-isnt "gate 4: there were as many as actions and screens" "$(find "$tmp/seen" -type f | wc -l)" 0
+# all but quit, suspend and save
+is "gate 4: there were as many as actions and screens" "$(find "$tmp/seen" -type f | wc -l)" $((($(wc -l <"$tmp/keys") - 3) * $(echo "$screens" | wc -l)))
 is "gate 4: in ASCII" "$(LC_ALL=C grep -l '[^ -~]' "$tmp"/seen/* | tr '\n' ' ')" ""
 is "gate 4: in 40 columns" "$(awk 'length($0) > 40 { print FILENAME }' "$tmp"/seen/* | sort -u | tr '\n' ' ')" ""
 is "gate 4: in 10 rows" "$(awk 'FNR > 10 { print FILENAME }' "$tmp"/seen/* | sort -u | tr '\n' ' ')" ""

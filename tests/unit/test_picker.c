@@ -101,6 +101,33 @@ static void test_filter_and_choose(void **state)
 	SEES(f, "./scene-cache");
 }
 
+static enum picker_result click(struct fixture *f, int y)
+{
+	return picker_key(&f->picker, &(struct key_event){ .key = UKEY_MOUSE, .button = MOUSE_LEFT, .y = y, .x = 5 });
+}
+
+static void test_second_click_opens(void **state)
+{
+	struct fixture *f = *state;
+
+	type(f, "scene");
+	/* the cursor is there already: a click is still only the first */
+	assert_int_equal(f->picker.cursor, 42);
+	assert_int_equal(click(f, 2), PICKER_GOES_ON);
+	assert_int_equal(click(f, 2), PICKER_CHOSEN);
+	assert_int_equal(f->picker.cursor, 42);
+	/* not one on another row, nor after a key, nor of what can't be attached to */
+	assert_int_equal(click(f, 3), PICKER_GOES_ON);
+	assert_int_equal(click(f, 3), PICKER_GOES_ON);
+	assert_int_equal(click(f, 2), PICKER_GOES_ON);
+	assert_int_equal(key(f, UKEY_UP), PICKER_GOES_ON);
+	assert_int_equal(click(f, 2), PICKER_GOES_ON);
+	/* rows begin higher on a low terminal */
+	canvas_resize(f->canvas, 5, 80);
+	picker_draw(&f->picker, f->canvas);
+	assert_int_equal(click(f, 1), PICKER_CHOSEN);
+}
+
 static void test_esc_clears_then_leaves(void **state)
 {
 	struct fixture *f = *state;
@@ -147,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_filter_and_choose, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_second_click_opens, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_narrow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_esc_clears_then_leaves, setup, teardown),
 	};
