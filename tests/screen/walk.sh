@@ -60,6 +60,7 @@ if "$abs_top_builddir/tests/lib/can-ptrace"; then
   printf 'size 120x30\nkey 5\n:save-display %s\nkey T\n:save-display %s\n' "$tmp/threads" "$tmp/menu" >"$tmp/script"
   HEAPTOP_SCRIPT=$tmp/script run 30 "$HEAPTOP" -i "$tmp/sum.pb.gz"
   is "a file of several opens" $status 0
+  like "the header says of how many" "$(head -n 1 "$tmp/threads")" "all [2-9] processes"
   like "Threads: save one alone" "$(cat "$tmp/threads")" "of several processes together, which have no threads: save one alone"
   like "the menu: the same" "$(tail -n 2 "$tmp/menu")" "of several processes together"
 else
