@@ -26,7 +26,7 @@ const char *choice_no_threads(const struct ui *ui)
 	bool file = ui->view && ui->view->info.state == VIEW_SNAPSHOT;
 
 	if (ui->view && ui->view->info.processes > 1)
-		return file ? "the file is of several processes together, which have no threads: save one alone (p, then S)" :
+		return file ? "a file of several processes has no threads: choose one (p) before it is saved" :
 			"all processes together have no threads: choose a process first (p)";
 	return file ? "the file doesn't say which thread a block is of" : "no thread has allocated yet";
 }

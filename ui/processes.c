@@ -296,13 +296,14 @@ bool processes_name(const struct ui *ui, char *buf, size_t len)
 {
 	struct ui_process *list;
 	size_t n = processes_read(ui, &list);
-	bool several = n > 1;
+	/* a file has no list of them */
+	size_t sum = n ? n : ui->view ? ui->view->info.processes : 0;
 
-	if (several)
-		snprintf(buf, len, "all %zu processes", n);
-	for (size_t i = 0; several && ui->process && i < n; i++)
+	if (sum > 1)
+		snprintf(buf, len, "all %zu processes", sum);
+	for (size_t i = 0; ui->process && n > 1 && i < n; i++)
 		if (list[i].id == ui->process)
 			snprintf(buf, len, "one of %zu processes", n);
 	ui_processes_free(list, n);
-	return several;
+	return sum > 1;
 }

@@ -8,6 +8,7 @@
  * the first byte of the frame that answers it. Medians of several rounds; the worst is printed, too.
  */
 #include <dirent.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -298,6 +299,12 @@ static void watch(char *const *argv, int seconds, double *ret_cpu, double *ret_b
 	double ms = now_ms() - start;
 	*ret_cpu = 100 * (cpu_ms(pty->pid) - cpu) / ms;
 	*ret_bytes = (double)(pty->n_raw - bytes) / ms * 1000;
+	/* killed, it would leave the program running, as it should, and beside the next benchmarks */
+	kill(pty->pid, SIGTERM);
+	if (!pty_wait(pty, WAIT_MS)) {
+		fprintf(stderr, "it doesn't end on SIGTERM\n");
+		exit(2);
+	}
 	pty_destroy(pty);
 }
 

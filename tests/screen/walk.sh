@@ -57,11 +57,12 @@ END
 if "$abs_top_builddir/tests/lib/can-ptrace"; then
   # shellcheck disable=SC2016 # for the inner shell
   run 60 "$HEAPTOP" -e -o "$tmp/sum.pb.gz" -- sh -c '"$0" & "$0"; wait' "$VICTIMS/known"
-  printf 'size 120x30\nkey 5\n:save-display %s\nkey T\n:save-display %s\n' "$tmp/threads" "$tmp/menu" >"$tmp/script"
+  printf 'size 80x24\nkey 5\n:save-display %s\nkey T\n:save-display %s\n' "$tmp/threads" "$tmp/menu" >"$tmp/script"
   HEAPTOP_SCRIPT=$tmp/script run 30 "$HEAPTOP" -i "$tmp/sum.pb.gz"
   is "a file of several opens" $status 0
-  like "Threads: save one alone" "$(cat "$tmp/threads")" "of several processes together, which have no threads: save one alone"
-  like "the menu: the same" "$(tail -n 2 "$tmp/menu")" "of several processes together"
+  like "the header says that it is of all of them" "$(head -n 1 "$tmp/threads")" " all  "
+  like "Threads: save one alone" "$(cat "$tmp/threads")" "a file of several processes has no threads: choose one \\(p\\) before it is saved"
+  like "the menu: the same" "$(tail -n 2 "$tmp/menu")" "has no threads: choose one"
 else
   skip "several processes" "ptrace isn't permitted here"
 fi
