@@ -24,6 +24,9 @@ import time
 TIMEOUT = 60
 ERRORS = 4
 FRAMES_APART = 0.2  # seconds, the -d that heaptop is run with
+# After a storm: its cost, just within the budget, is in the mean that the rate goes by. With what events may be
+# said to cost on a busy machine, 15 us and more, the first of a quiet phase would take that over the budget for a moment.
+FORGOTTEN = 3
 
 
 class Gone(Exception):
@@ -159,6 +162,8 @@ class Run:
         """While the program does nothing the rate comes down, and no figure moves."""
         start = len(self.frames.read()) - 1
         self.frames.wait("the rate is exact", lambda new, old: int(new[0]["rate"]) <= 1)
+        until = float(self.frames.frames[-1][0]["time_s"]) + FORGOTTEN
+        self.frames.wait("the storm is forgotten", lambda new, old: float(new[0]["time_s"]) >= until)
         frames = self.frames.frames[start:]
         keys = "live_bytes", "live_blocks", "alloc_bytes", "alloc_blocks", "free_bytes", "peak_bytes"
         moved = [key for key in keys for f in frames if f[0][key] != frame[0][key]]
@@ -189,14 +194,17 @@ class Run:
         if any(int(f["rate"]) > 1 for f in frames):
             times = [float(f["time_s"]) for f in frames]
             self.starved |= any(new - old > 2 * FRAMES_APART for old, new in zip(times, times[1:]))
-        self.verdict(int(frame[0]["rate"]) <= 1 and frame[0]["mode"] == "exact", f"{when}: every call is recorded",
-                     *("{time_s} s: {events} events at {rate}, overhead {overhead_pct}%;".format(**f) for f in frames))
+        right, self.right = self.right, True
+        self.verdict(int(frame[0]["rate"]) <= 1 and frame[0]["mode"] == "exact", f"{when}: every call is recorded")
         for name in (site, *exact_sites):
             self.exact(when, frame, truth, name)
         got, want = float(frame[0]["alloc_bytes"]), truth["total"]["alloc_bytes"]
         before, truth_before, _ = self.alloc_before
         self.verdict(got - before == want - truth_before, f"{when}: what came is exact", got - before,
                      want - truth_before)
+        if not self.right:
+            print("#  ", *("{time_s} s: {events} events at {rate}, overhead {overhead_pct}%;".format(**f) for f in frames))
+        self.right = self.right and right
         self.alloc_before = got, want, self.alloc_before[2]
         self.go(number)
 
