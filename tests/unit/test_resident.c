@@ -247,6 +247,19 @@ static void test_within(void **state)
 	model_deinit(&m);
 }
 
+/* A pass that ends with that error leaves what was known. */
+static void gives_up(struct model *m, int error, uint64_t known)
+{
+	int errnum;
+
+	heap_resident_begin(m->heap);
+	assert_true(heap_resident_step(m->heap, fake_runs, &m->map, 1, &errnum));
+	assert_int_equal(errnum, error);
+	struct view *view = publish(m->heap);
+	assert_int_equal(view->totals.s.res_bytes, known);
+	view_unref(view);
+}
+
 /* Freed since it was looked, or by another at its place: never more than is live. */
 static void test_later(void **state)
 {
@@ -277,21 +290,11 @@ static void test_later(void **state)
 	alloc(m.heap, BASE, 5000, 1, 0, 0);
 	look(&m, 1);
 	m.map.errnum = EACCES;
-	heap_resident_begin(m.heap);
-	assert_true(heap_resident_step(m.heap, fake_runs, &m.map, 1, &errnum));
-	assert_int_equal(errnum, EACCES);
-	view = publish(m.heap);
-	assert_int_equal(view->totals.s.res_bytes, 5000);
-	view_unref(view);
+	gives_up(&m, EACCES, 5000);
 	/* neither does what went while it was looked at */
 	memset(&m.map, 0, sizeof(m.map));
 	m.map.last = ESRCH;
-	heap_resident_begin(m.heap);
-	assert_true(heap_resident_step(m.heap, fake_runs, &m.map, 1, &errnum));
-	assert_int_equal(errnum, ESRCH);
-	view = publish(m.heap);
-	assert_int_equal(view->totals.s.res_bytes, 5000);
-	view_unref(view);
+	gives_up(&m, ESRCH, 5000);
 	model_deinit(&m);
 }
 
