@@ -141,7 +141,8 @@ void collector_want_faults(struct collector *c, bool want);
 void collector_want_res(struct collector *c, bool want);
 /*
  * Signal a process; COLLECT_SUM: the first one, and by SIGKILL all of a launched program. Signals are sent in the order
- * of the calls; one that can't be sent is told in the log and by collector_refused, one to a process that is no longer watched is none.
+ * of the calls; one that can't be sent is told in the log and by collector_refused, one to a process that is no
+ * longer watched is none.
  */
 void collector_kill(struct collector *c, uint32_t id, int sig);
 /* Why the last signal that couldn't be sent couldn't, once, the caller frees; NULL: nothing new. collector_fd tells of it. */

@@ -731,7 +731,8 @@ struct err *collector_detach(struct collector *c)
 
 	collector_hurry(c);
 	pthread_mutex_lock(&c->lock);
-	struct timespec until = deadline(c->stuck ? STUCK_SECONDS : DETACH_SECONDS);
+	/* in full also where it counts as stuck: beside a busy program it may only be slow, and hooks would stay */
+	struct timespec until = deadline(DETACH_SECONDS);
 	c->want_detach = true;
 	wake(c);
 	while (c->state == COLLECT_RUNNING) {
@@ -740,10 +741,10 @@ struct err *collector_detach(struct collector *c)
 				      "seconds: its hooks are still in place, inactive; attach "
 				      "again to remove them", (int)c->first_pid,
 				      DETACH_SECONDS);
-			c->stuck = true;
 			break;
 		}
 	}
+	c->stuck = err != NULL;
 	if (!err && c->state == COLLECT_FAILED)
 		err = err_new(ERR_OTHER, "%s", c->message);
 	pthread_mutex_unlock(&c->lock);
