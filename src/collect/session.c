@@ -43,6 +43,7 @@
 #define START_COST 0.3		/* and at most so many seconds of its time that it may cost */
 #define START_LOOK 0.01		/* between looks at that */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
+#define FEW 64			/* fewer a step may wait for the next look of an idle one: a thousandth of a ring */
 
 uint32_t session_wire_rule(void *session, uint64_t pc)
 {
@@ -488,13 +489,16 @@ static void look_at_threads(struct session *s, double now)
 		heap_threads_present(s->heap, tids, n);
 	if (n && s->placed)
 		s->probe->ops->present(s->probe, s->target, tids, n);
+	uint16_t first = 0;
 	for (int i = 0; i < THREADS_NAMED; i++) {
 		uint32_t tid, low = 0, high = (uint32_t)n;
 		char name[16];
 		uint16_t number = heap_thread_next(s->heap, &tid);
 
-		if (!number)
+		if (!number || number == first)
 			break;
+		if (!first)
+			first = number;
 		while (low < high) {
 			uint32_t mid = low + (high - low) / 2;
 			if (ids[mid].ns < tid)
@@ -654,7 +658,7 @@ enum session_step session_step(struct session *s, struct err **ret_err)
 		return step;
 	if (s->taught != taught || n >= AT_ONCE)
 		return SESSION_AT_ONCE;
-	return n || s->starting ? SESSION_BUSY : SESSION_IDLE;
+	return n >= FEW || s->starting ? SESSION_BUSY : SESSION_IDLE;
 }
 
 /* ---- seeing ---- */

@@ -56,8 +56,8 @@ struct err *session_resume(struct session *s);
 void session_close(struct session *s);
 
 enum session_step {
-	SESSION_IDLE,		/* nothing came */
-	SESSION_BUSY,		/* events came: step again soon */
+	SESSION_IDLE,		/* nothing came, or only a few events */
+	SESSION_BUSY,		/* many events came: step again soon */
 	SESSION_AT_ONCE,	/* step again at once: very many came; or the agent has been told rules, and
 				 * more questions are on their way, each with a copy of the stack */
 	SESSION_ENDED,		/* the program has ended and everything it recorded is in the model */

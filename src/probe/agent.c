@@ -32,20 +32,50 @@
  */
 #define TICKS_SLACK 8192u
 
-/* The slots as they are now; NULL: not to be had. */
+/* All slots, and where the used ones are, if they are few. */
+static bool read_all_slots(struct agent *a, struct target *t)
+{
+	struct wire_slot *slots = a->table;
+	struct err *err = target_read(t, agent_slot_address(a, 0), slots, WIRE_SLOTS * sizeof(*slots));
+
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	a->nfew = 0;
+	for (uint32_t i = 0; i < WIRE_SLOTS && a->nfew <= SLOTS_FEW; i++)
+		if (slots[i].tp) {
+			if (a->nfew < SLOTS_FEW)
+				a->few[a->nfew] = (uint16_t)i;
+			a->nfew++;
+		}
+	return true;
+}
+
+/*
+ * The slots as they are now; NULL: not to be had. They are scattered over a megabyte, and never become empty: a few
+ * are read alone while their number is what it was before all were read.
+ */
 static const struct wire_slot *read_slots(struct agent *a, struct target *t)
 {
-	size_t bytes = WIRE_SLOTS * sizeof(struct wire_slot);
+	struct wire_slot *slots = a->table;
+	uint32_t used;
 
-	if (!a->state)
+	if (!a->state || target_read_some(t, CTL(a, slots_used), &used, sizeof(used)) != sizeof(used))
 		return NULL;
-	if (!a->table)
-		a->table = xmalloc(bytes);
-	struct err *err = target_read(t, a->state + WIRE_STATE_SLOTS, a->table, bytes);
-	if (!err)
-		return (const struct wire_slot *)a->table;
-	err_free(err);
-	return NULL;
+	if (!slots)
+		a->table = slots = xcalloc(WIRE_SLOTS, sizeof(*slots));
+	else if (used == a->slots_used && a->nfew <= SLOTS_FEW) {
+		for (uint32_t i = 0; i < a->nfew; i++)
+			if (target_read_some(t, agent_slot_address(a, a->few[i]), &slots[a->few[i]], sizeof(*slots)) !=
+			    sizeof(*slots))
+				return NULL;
+		return slots;
+	}
+	if (!read_all_slots(a, t))
+		return NULL;
+	a->slots_used = used;
+	return slots;
 }
 
 /* Make every thread look at its next call: a new rate or the end of a pause takes effect. */
@@ -342,14 +372,17 @@ static bool read_stats(struct agent *a, struct target *t)
 		err_free(err);
 		return false;
 	}
-	for (uint32_t i = 0; i < WIRE_SLOTS; i++) {
-		if (!s[i].tp)
+	bool few = a->nfew <= SLOTS_FEW;
+	for (uint32_t k = 0; k < (few ? a->nfew : WIRE_SLOTS); k++) {
+		const struct wire_slot *slot = &s[few ? a->few[k] : k];
+
+		if (!slot->tp)
 			continue;
 		st.threads++;
-		st.recorded += s[i].recorded;
-		st.nested += s[i].nested;
-		st.cycles += s[i].cycles;
-		st.waited += s[i].waited;
+		st.recorded += slot->recorded;
+		st.nested += slot->nested;
+		st.cycles += slot->cycles;
+		st.waited += slot->waited;
 	}
 	st.no_slot = ctl.no_slot;
 	st.filter_full = ctl.filter_full;

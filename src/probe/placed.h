@@ -16,6 +16,8 @@
 #include "probe/ring.h"
 #include "wire/wire.h"
 
+#define SLOTS_FEW 64u	/* so many are read one by one */
+
 struct elf_file;
 struct entries;
 struct entry;
@@ -122,7 +124,10 @@ struct agent {
 	uint64_t main_lo, main_hi;	/* as the target has them */
 	uint64_t break_at;		/* see wire_ctl */
 
-	uint8_t *table;			/* the slots as last read */
+	struct wire_slot *table;	/* the slots as last read */
+	uint32_t slots_used;		/* as the target had counted just before all were last read, */
+	uint32_t nfew;			/* and where they are; more than SLOTS_FEW: too many for that */
+	uint16_t few[SLOTS_FEW];
 	uint32_t tids[WIRE_SLOTS];	/* the slots' threads, as events have told; WIRE_TID_NONE */
 	uint32_t absent[WIRE_SLOTS];	/* who was missing in the last list of threads */
 	uint32_t tid_at;		/* as the target has it, 0: not known */

@@ -83,7 +83,7 @@ static int compare_tids(const void *pa, const void *pb)
 void agent_present(struct probe *p, struct target *t, const uint32_t *tids, size_t n)
 {
 	struct agent *a = agent_of(p);
-	const struct wire_slot *slots = (const struct wire_slot *)a->table;
+	const struct wire_slot *slots = a->table;
 
 	/* as they were before the list was made: a thread that came since isn't missing in it */
 	if (!slots || !a->state)
