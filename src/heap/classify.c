@@ -51,8 +51,8 @@ static void class_blocks(struct heap *heap, uint64_t time, struct classes_build 
 	struct class_cell ahead[CLASS_AHEAD] = { 0 };
 	unsigned at = 0;
 
-	for (size_t i = 0; i < heap->live.nslots; i++) {
-		const struct live_block *block = &heap->live.blocks[i];
+	for (size_t i = 0; i < live_slots(&heap->live); i++) {
+		const struct live_block *block = live_slot(&heap->live, i);
 
 		if (!block->addr || (heap->which && !heap_is_chosen(heap, block->thread)))
 			continue;

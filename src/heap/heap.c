@@ -330,8 +330,8 @@ bool heap_chooses(const struct heap *heap, uint32_t tid, const char *name)
 /* What the thread's blocks that live are, or (0) all chosen threads'. */
 static void take_in_blocks(struct heap *heap, uint16_t number)
 {
-	for (size_t i = 0; i < heap->live.nslots; i++) {
-		const struct live_block *block = &heap->live.blocks[i];
+	for (size_t i = 0; i < live_slots(&heap->live); i++) {
+		const struct live_block *block = live_slot(&heap->live, i);
 
 		if (!block->addr || (number ? block->thread != number : !heap_is_chosen(heap, block->thread)))
 			continue;

@@ -119,8 +119,8 @@ void hits_take(struct hits *h, const struct hit_block *block)
 
 void hits_take_live(struct hits *h, const struct live *live, const struct ranges *ranges, const struct traces *traces)
 {
-	for (size_t i = 0; h->n && i < live->nslots; i++) {
-		const struct live_block *b = &live->blocks[i];
+	for (size_t i = 0; h->n && i < live_slots(live); i++) {
+		const struct live_block *b = live_slot(live, i);
 		if (!b->addr)
 			continue;
 		struct hit_block block = { b->addr, b->size, b->time, UINT64_MAX, b->trace };

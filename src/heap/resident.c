@@ -114,8 +114,8 @@ static void take_in(struct resident *r, const struct resident_source *source)
 
 	r->n = 0;
 	r->thinned = (uint32_t)(live->count / max) + 1;
-	for (size_t i = 0; i < live->nslots; i++) {
-		const struct live_block *block = &live->blocks[i];
+	for (size_t i = 0; i < live_slots(live); i++) {
+		const struct live_block *block = live_slot(live, i);
 		bool small = block->size < RESIDENT_KEEP;
 		if (!block->addr || (small && left_out(block->addr, r->thinned)))
 			continue;

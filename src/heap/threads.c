@@ -37,8 +37,8 @@ void threads_deinit(struct threads *threads)
 /* Give the merged threads' blocks the number of the sum they are counted in. */
 static void relabel(struct threads *threads, struct live *live)
 {
-	for (size_t i = 0; i < live->nslots; i++) {
-		struct live_block *block = &live->blocks[i];
+	for (size_t i = 0; i < live_slots(live); i++) {
+		struct live_block *block = live_slot(live, i);
 		struct thread *t = &threads->items[block->thread];
 
 		if (!block->addr || !t->into)

@@ -31,18 +31,29 @@ static uint32_t random_below(uint32_t n)
 
 #define ADDRS 3000
 
-static void test_live_random(void **state)
+static size_t live_in_slots(const struct live *live)
 {
-	(void)state;
+	size_t n = 0;
+
+	for (size_t i = 0; i < live_slots(live); i++)
+		n += live_slot(live, i)->addr != 0;
+	return n;
+}
+
+/* Puts and removals of random blocks, from an empty table on. */
+static void live_round(int steps)
+{
 	struct live live;
 	bool there[ADDRS] = { 0 };
 	size_t count = 0;
 
 	live_init(&live, 2500);
-	for (int k = 0; k < 400000; k++) {
+	for (int k = 0; k < steps; k++) {
 		uint32_t i = random_below(ADDRS);
-		/* clustered addresses, so that probes run into each other */
-		uint64_t addr = 0x7f0000000000ull + (uint64_t)(i % 7) * 0x100000 + i * 16;
+		/* close together, which hashes evenly, and all over, so that probes run into each other */
+		uint64_t addr = 0x7f0000000000ull + (i & 1 ? (uint64_t)i * i * 2654435761u % 0x3fffffff * 16
+						     : (uint64_t)(i % 7) * 0x100000 + i * 16);
+		live_ahead(&live, addr);
 		struct live_block *found = live_find(&live, addr);
 		assert_int_equal(found != NULL, there[i]);
 		if (found) {
@@ -58,9 +69,25 @@ static void test_live_random(void **state)
 			count += put;
 		}
 		assert_int_equal(live.count, count);
+		if (k % 16 == 0)
+			assert_int_equal(live_in_slots(&live), count);
 	}
 	assert_null(live_find(&live, 0));
 	live_deinit(&live);
+}
+
+static void test_live_random(void **state)
+{
+	(void)state;
+	live_round(400000);
+}
+
+/* While a table grows each of its blocks is in one place, and found there. */
+static void test_live_grows(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 300; round++)
+		live_round(2500);
 }
 
 /* ---- weights ---- */
@@ -509,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live_random),
+		cmocka_unit_test(test_live_grows),
 		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_random_exact),
 		cmocka_unit_test(test_random_sampled),
