@@ -641,10 +641,37 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 	}
 }
 
+/*
+ * Threads that wait for room without a system call, which a filter might punish, take heaptop's processors. Where they
+ * are many the program, which doesn't get on anyway, stands still while room is made; what is learned of its
+ * stacks meanwhile saves most of it the next time.
+ */
+static size_t drain_crowd(struct session *s)
+{
+	size_t n = 0;
+	struct err *err = target_stop(s->target);
+
+	if (!err) {
+		for (size_t more = 1; more; n += more)
+			more = session_drain(s, false);
+	}
+	if (target_is_stopped(s->target)) {
+		struct err *resumed = session_resume(s);
+		if (err)
+			err_free(resumed);
+		else
+			err = resumed;
+	}
+	/* what has become of it, session_news tells */
+	err_free(err);
+	return n;
+}
+
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
 	uint64_t taught = s->taught;
-	size_t n = session_drain(s, false);
+	bool crowded = s->placed && !s->attached && s->probe->ops->crowded && s->probe->ops->crowded(s->probe, s->target);
+	size_t n = crowded ? drain_crowd(s) : session_drain(s, false);
 
 	look_after(s);
 	if (s->replaced) {

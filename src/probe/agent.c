@@ -4,6 +4,7 @@
  */
 #include "probe/probe.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -178,6 +179,7 @@ static struct err *write_raise(struct agent *a, struct target *t, bool raise)
 	uint32_t wait = !raise, may = raise;
 	struct err *err = target_write(t, CTL(a, raise), &may, sizeof(may));
 
+	a->waits = wait;
 	if (!err)
 		err = target_write(t, CTL(a, wait), &wait, sizeof(wait));
 	return err;
@@ -318,12 +320,45 @@ static void find_rings_used(struct agent *a, struct target *t)
 		a->rings_used = rings;
 }
 
-static void read_rings(struct agent *a, struct target *t)
+/* Those that heaptop, and what it has launched, may run on. */
+static uint32_t processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (uint32_t)CPU_COUNT(&set);
+}
+
+static bool crowded(struct probe *p, struct target *t)
+{
+	struct agent *a = agent_of(p);
+
+	if (!a->state || !a->waits || a->may_syscall)
+		return false;
+	if (a->rings_used < a->nrings)
+		find_rings_used(a, t);
+	uint32_t full = 0, many = a->rings_used ? processors() : 0;
+	for (uint32_t i = 0; i < a->rings_used && full <= many; i++) {
+		uint64_t head;
+
+		if (a->shared)
+			head = __atomic_load_n(&((struct wire_ring *)(a->shared + i * a->ring_stride))->head,
+					       __ATOMIC_RELAXED);
+		else if (target_read_some(t, a->rings + i * a->ring_stride, &head, sizeof(head)) != sizeof(head))
+			return false;
+		full += head - ring_reader_tail(a->reader, i) > a->ring_bytes / 16;
+	}
+	return full > many;
+}
+
+static void read_rings(struct agent *a, struct target *t, bool last)
 {
 	/* after the time up to which events count was taken: an event before it has its slot */
 	if (a->rings_used < a->nrings)
 		find_rings_used(a, t);
 	for (uint32_t i = 0; i < a->rings_used; i++) {
+		/* many full rings are a long way for who gets little of a busy machine */
+		if (!last)
+			keep_lease(a, t);
 		if (a->shared)
 			read_shared(a, i);
 		else if (a->rings)
@@ -346,7 +381,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	ring_reader_begin(a->reader, ticks_now() - TICKS_SLACK, now_ns, last);
 	/* as long as it is behind, the rings fill up: the agent sees that, and records less or waits */
 	if (!ring_reader_behind(a->reader))
-		read_rings(a, t);
+		read_rings(a, t, last);
 	if (a->raise_next && !last && a->state && !ring_reader_behind(a->reader)) {
 		err_free(write_raise(a, t, true));
 		a->raise_next = false;
@@ -498,6 +533,7 @@ static const struct probe_ops agent_ops = {
 	.set_rate = set_rate,
 	.set_raise = set_raise,
 	.set_active = set_active,
+	.crowded = crowded,
 	.drain = drain,
 	.stats = stats,
 	.teach = agent_teach,

@@ -472,7 +472,7 @@ struct err *agent_write_control(struct agent *a, struct target *t)
 	ctl.lease = a->lease;
 	ctl.rate = a->config.exact ? 1 : a->config.rate;
 	ctl.free_all = a->config.exact;
-	ctl.wait = !a->config.raise;
+	ctl.wait = a->waits = !a->config.raise;
 	ctl.raise = a->config.raise;
 	ctl.pid = (uint32_t)target_ns_pid(t);
 	ctl.may_syscall = 0;	/* until agent_watch_filter has looked, while the target runs again */

@@ -105,6 +105,7 @@ struct agent {
 	uint64_t ns_began;
 	uint64_t lease;
 	bool active;
+	bool waits;			/* the agent waits for room in a full ring */
 	bool raise_next;		/* the agent may raise the rate from the next drain on */
 	uint64_t placed_ns;		/* when, */
 	double placed_cpu;		/* what the target had used of the processors by then, seconds, */

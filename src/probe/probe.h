@@ -101,6 +101,11 @@ struct probe_ops {
 	struct err *(*set_raise)(struct probe *p, struct target *t, bool raise);
 	struct err *(*set_active)(struct probe *p, struct target *t, bool active);
 	/*
+	 * Have more threads than processors filled a good part of their rings, that can only spin once there is no room? They
+	 * leave heaptop a share of the processors to make it with. NULL: never.
+	 */
+	bool (*crowded)(struct probe *p, struct target *t);
+	/*
 	 * Hand over all events committed before the call, in the order of their TSC (see wire.h); but for one
 	 * whose thread was interrupted between stamping and committing it: nothing handed over before
 	 * depends on that.

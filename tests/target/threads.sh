@@ -47,6 +47,12 @@ is "$n distinct thread pointers: every call is counted" "$(counts "$tmp/out")" \
   "$((3 * n)) $((120 * n)) $((2 * n)) $((40 * n))"
 whole "$n distinct thread pointers" "$tmp/out"
 
+# All at once in the program's youth: each waits for room, and leaves heaptop processors to make it with.
+watch "$churn" burst 12
+is "12 threads that begin together: ends with 0" "$status" 0
+is "12 threads that begin together: every call is counted" "$(counts "$tmp/out")" "18000 720000 18000 0"
+whole "12 threads that begin together" "$tmp/out"
+
 # The blocks of ended threads stay theirs, and go.
 watch "$churn" leave 3000
 is "blocks that ended threads left: every call is counted" "$(counts "$tmp/out")" "3000 120000 2900 4000"

@@ -7,6 +7,7 @@
  *	leave N		N threads, each leaves 1 block; then main frees all but 100 of them
  *	many N		N threads at once, named crowd-0 to crowd-9, with 100 bytes each; "ready", waits for a line,
  *			then each frees its block, "gone", and waits for a line
+ *	burst N		N threads that begin together, 1,500 times a block of 40 bytes each, 16 calls deep
  *	names		threads red, green, blue hold 1000, 2000, 3000 bytes; red calls itself "ro\033t" later
  *	shrink		a thread with 256 KiB of stack, then one with 16 KiB that ends at the same address
  *	vfork N		N times vfork and malloc in a thread's child
@@ -152,6 +153,41 @@ static int many(size_t n)
 	return 0;
 }
 
+/* Frames large enough that copies of such a stack fill what they are put into. */
+__attribute__((noinline)) static void deeper(int depth)
+{
+	volatile char frame[256];
+
+	frame[0] = (char)depth;
+	if (depth > 0)
+		deeper(depth - 1);
+	else
+		for (int i = 0; i < 1500; i++)
+			free(churn_site(40));
+	frame[1] = frame[0];
+}
+
+static void *burst_body(void *arg)
+{
+	(void)arg;
+	pthread_barrier_wait(&barrier);
+	deeper(16);
+	return NULL;
+}
+
+static int burst(size_t n)
+{
+	pthread_t *t = calloc(n, sizeof(*t));
+
+	pthread_barrier_init(&barrier, NULL, (unsigned)n);
+	for (size_t i = 0; i < n; i++)
+		make(&t[i], NULL, burst_body, NULL);
+	for (size_t i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	free(t);
+	return 0;
+}
+
 static void *names_body(void *arg)
 {
 	static const char *const names[] = { "red", "green", "blue" };
@@ -283,6 +319,8 @@ int main(int argc, char **argv)
 		return leave(n);
 	if (!strcmp(what, "many") && n)
 		return many(n);
+	if (!strcmp(what, "burst") && n)
+		return burst(n);
 	if (!strcmp(what, "names"))
 		return names();
 	if (!strcmp(what, "shrink"))
