@@ -19,6 +19,7 @@
 #include "collect/collect.h"
 #include "doctor.h"
 #include "export/export.h"
+#include "foresee.h"
 #include "headless.h"
 #include "heap/view.h"
 #include "report/failif.h"
@@ -246,13 +247,18 @@ static bool pick_process(struct cli *cli, struct ui_pick *pick, int *ret_code)
 	return !*ret_code && cli->npids;
 }
 
+static char *foresee_for(void *ctx, pid_t pid)
+{
+	return foresee(ctx, pid);
+}
+
 /*
  * Choose a process and watch it. One that can't be attached to, because it has just ended perhaps, is no reason to
  * leave: the list comes again and says why.
  */
 static int pick_and_watch(struct cli *cli, bool screen)
 {
-	struct ui_pick pick = { 0 };
+	struct ui_pick pick = { .foresee = foresee_for, .ctx = cli };
 	struct err *refused = NULL;
 	int code;
 

@@ -11,6 +11,7 @@
 
 struct proc_row;
 struct seen;
+struct look;
 
 struct picker {
 	struct list list;
@@ -24,6 +25,12 @@ struct picker {
 	int y;				/* of the first row, as drawn last */
 	char filter[64];
 	char *said;			/* why the last one chosen couldn't be attached to; NULL: nothing to say */
+	struct {			/* pickask.h's */
+		pid_t pid;		/* it is asked about this one; 0: about none */
+		char *text;		/* what attaching would do; NULL: not known yet */
+		struct look *look;	/* who finds that out, or NULL */
+		int keys_y, back_x;	/* where the keys stand, as drawn last */
+	} ask;
 };
 
 enum picker_result { PICKER_GOES_ON, PICKER_CHOSEN, PICKER_LEFT, PICKER_INTERRUPTED };
@@ -35,7 +42,7 @@ void picker_say(struct picker *p, const char *text);
 /* A fresh list; takes it over. The cursor stays on its process. Growth counts from the first list a process was in. */
 void picker_take(struct picker *p, struct proc_row *rows, size_t n);
 void picker_draw(struct picker *p, struct canvas *c);
-/* Esc takes the filter back first, then leaves. */
+/* Enter asks first, with what attaching would do (pickask.h). Esc takes the filter back first, then leaves. */
 enum picker_result picker_key(struct picker *p, const struct key_event *ev);
 
 #endif

@@ -139,6 +139,9 @@ struct err *ui_run(const struct ui_source *source, struct names *names, struct r
 struct ui_pick {
 	char filter[64];	/* to begin with; then what it was at the end */
 	const char *said;	/* a line to show: why the last choice couldn't be attached to. Borrowed, or NULL */
+	/* What attaching to a process would do to it, a line each; the caller frees. On another thread. NULL: isn't told. */
+	char *(*foresee)(void *ctx, pid_t pid);
+	void *ctx;		/* for it */
 	pid_t pid;		/* out: 0 if the user left without choosing, */
 	int signal;		/* out: and by which signal or Ctrl-C, else 0 */
 };
