@@ -67,7 +67,7 @@ static char *hooks_text(const struct cli *cli, struct target *t)
 	char *ret = !hooks && err ? xasprintf("It can't be attached to: %s.", err->text)
 		: !hooks ? xasprintf("No allocator was found in it that can be hooked.")
 		: cli->uprobe ? xasprintf("The kernel places probes at %zu function%s of %s; nothing is put into it.", hooks, plural, where)
-		: xasprintf("Hooks %zu allocator function%s of %s in its memory.", hooks, plural, where);
+		: xasprintf("Hooks %zu allocator function%s of %s.", hooks, plural, where);
 	err_free(err);
 	probe->ops->destroy(probe);
 	modules_destroy(mods);

@@ -11,7 +11,7 @@
 #include "target/proclist.h"
 #include "ui/modal.h"
 
-#define WIDE 64			/* columns of the box, where there is room */
+#define WIDE 72			/* columns of the box, where there is room */
 #define ATTACHES "Enter attaches"
 #define GOES_BACK "Esc goes back"
 #define LINES_MAX 32

@@ -26,6 +26,6 @@ cp "$VICTIMS/victim_leak" "$tmp/leak$$"
 tap_pids+=("$!")
 disown
 on_screen "another one is watched" --expect PID --send "\\x6ceak$$" --gone 'type to filter' --expect '>  ' --send '\r' \
-  --expect 'of libc.so.6 in its memory' --expect 'stand still for that twice' --send '\e' --gone 'Enter attaches' --send '\r' \
+  --expect 'of libc.so.6.' --expect 'stand still for that twice' --send '\e' --gone 'Enter attaches' --send '\r' \
   --expect 'Enter attaches' --send '\r' --expect ' attached ' --expect request_buffer --send q --wait --status 0 --check-restored -- "$HEAPTOP"
 done_testing

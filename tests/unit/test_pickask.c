@@ -17,7 +17,7 @@
 #include "target/proclist.h"
 #include "ui/pickask.h"
 
-#define TELLS "Hooks 14 allocator functions of libc.so.6 in its memory.\nIts 31 threads stand still for that twice, about 3 ms together."
+#define TELLS "Hooks 14 allocator functions of libc.so.6.\nIts 31 threads stand still for that twice, about 3 ms together."
 
 struct fixture {
 	struct picker picker;
