@@ -115,7 +115,7 @@ void pickask_draw(struct picker *p, struct canvas *c)
 	if (!row || row->pid != p->ask.pid)
 		return;
 	const char *command = row->command ? row->command : "";
-	snprintf(title, sizeof(title), " Attach to %ld (%.*s)? ", (long)row->pid,
+	snprintf(title, sizeof(title), " %s to %ld (%.*s)? ", p->within ? "Let this one go, attach" : "Attach", (long)row->pid,
 		 (int)strcspn(proclist_brief(command), " "), proclist_brief(command));
 	int n = wrap(c, p->ask.text ? p->ask.text : "Looking at its allocators …", inside, rows);
 	/* the keys matter most, then what is told first */

@@ -243,9 +243,16 @@ void picker_draw(struct picker *p, struct canvas *c)
 		"Enter Attach  Up Down PgUp PgDn Move  Esc Quit", "Enter Attach  Up Down Move  Esc Quit",
 		"Enter Attach  Esc Quit", NULL,
 	};
+	static const char *const within[] = {
+		"Enter Watch it instead  Up Down PgUp PgDn Move  Esc Stay", "Enter Watch it instead  Esc Stay", NULL,
+	};
 	static const char *const filtered[] = {
 		"Enter Attach  Up Down PgUp PgDn Move  Esc Clear filter  F10 Quit",
 		"Enter Attach  Esc All again  F10 Quit", "Enter Attach  Esc All again", NULL,
+	};
+	static const char *const filtered_within[] = {
+		"Enter Watch it instead  Up Down PgUp PgDn Move  Esc Clear filter  F10 Stay",
+		"Enter Watch it instead  Esc All again", NULL,
 	};
 	bool wide = c->cols >= 60;
 	int more = c->cols >= GROWTH_COLS ? 9 : 0;
@@ -257,7 +264,7 @@ void picker_draw(struct picker *p, struct canvas *c)
 	canvas_clear(c);
 	if (top) {
 		int x = canvas_put(c, 0, 0, STYLE_TITLE, "heaptop");
-		x = canvas_put(c, 0, x + 2, STYLE_LABEL, "Which process?");
+		x = canvas_put(c, 0, x + 2, STYLE_LABEL, p->within ? "Which process instead?" : "Which process?");
 		x = canvas_put(c, 0, x + 2, STYLE_PROMPT, p->filter);
 		canvas_char(c, 0, x, STYLE_PROMPT | STYLE_SELECTED, ' ');
 		if (!p->filter[0] && x + 2 + canvas_width(c, TYPE) <= c->cols)
@@ -279,12 +286,12 @@ void picker_draw(struct picker *p, struct canvas *c)
 	for (int i = 0; i < rows && p->list.top + i < p->nshown; i++)
 		draw_row(p, c, top + i, p->shown[p->list.top + i], p->list.top + i == p->list.cursor);
 	if (!p->nshown && rows > 0)
-		canvas_put(c, top, 2, STYLE_DIM, "no process matches");
+		canvas_put(c, top, 2, STYLE_DIM, p->rows ? "no process matches" : "looking for processes …");
 	if (about)
 		draw_about(p, c, about);
 	if (bottom)
 		canvas_put_cut(c, c->rows - 1, 0, c->cols, STYLE_KEY_TEXT,
-			       fitting(c, p->filter[0] ? filtered : keys));
+			       fitting(c, p->filter[0] ? p->within ? filtered_within : filtered : p->within ? within : keys));
 	if (p->ask.pid)
 		pickask_draw(p, c);
 }

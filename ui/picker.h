@@ -2,6 +2,7 @@
 #ifndef HEAPTOP_UI_PICKER_H
 #define HEAPTOP_UI_PICKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,6 +24,7 @@ struct picker {
 	pid_t cursor;			/* process under the cursor, 0: none */
 	pid_t clicked;			/* the last key was a click on it; 0: it was none */
 	int y;				/* of the first row, as drawn last */
+	bool within;			/* a session goes on behind it, which is let go for another one */
 	char filter[64];
 	char *said;			/* why the last one chosen couldn't be attached to; NULL: nothing to say */
 	struct {			/* pickask.h's */
