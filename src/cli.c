@@ -801,7 +801,7 @@ bool cli_read(int argc, char **argv, struct cli *cli)
 	cli_keep(cli, words);
 	char **all = xcalloc((size_t)argc + (size_t)nwords + 1, sizeof(*all));
 	cli_keep(cli, all);
-	all[0] = argv[0];
+	all[0] = (char *)"heaptop";	/* getopt begins its lines with it, as we do ours */
 	memcpy(all + 1, words, (size_t)nwords * sizeof(*all));
 	memcpy(all + 1 + nwords, argv + 1, (size_t)(argc - 1) * sizeof(*all));
 	if (nwords && !check_words(nwords + 1, all))

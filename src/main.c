@@ -19,6 +19,7 @@
 #include "collect/collect.h"
 #include "doctor.h"
 #include "export/export.h"
+#include "foresee.h"
 #include "headless.h"
 #include "heap/view.h"
 #include "report/failif.h"
@@ -180,8 +181,11 @@ static struct err *make_terminal(const struct cli *cli, bool screen, struct rela
 			    &spec->new_session);
 }
 
-/* ret_refused, if there is one: gets the reason why it can't be attached to, which is printed else. */
-static int watch(struct cli *cli, bool screen, struct err **ret_refused)
+/*
+ * ret_refused, if there is one: gets the reason why it can't be attached to, which is printed else. *ret_other: the process
+ * that is to be watched now instead; 0: none.
+ */
+static int watch(struct cli *cli, bool screen, struct err **ret_refused, pid_t *ret_other)
 {
 	struct collect_config config = {
 		.pids = cli->pids, .npids = cli->mode == CLI_RUN ? 0 : cli->npids, .follow = cli->follow,
@@ -196,6 +200,7 @@ static int watch(struct cli *cli, bool screen, struct err **ret_refused)
 	struct collector *c = NULL;
 	int code = EXIT_FAILED;
 
+	*ret_other = 0;
 	struct err *err = cli->output ? export_check(cli->output) : NULL;
 	if (cli->mode == CLI_RUN)
 		code = EXIT_LAUNCH_FAILED;
@@ -217,7 +222,7 @@ static int watch(struct cli *cli, bool screen, struct err **ret_refused)
 		fprintf(stderr, "heaptop: %.*s\n", (int)strcspn(line, "\n"), line);
 	struct export_options options = export_options(cli);
 	struct saver *saver = saver_create(c, NULL, collector_names(c), &options);
-	code = screen ? screen_watch(cli, c, saver, relay) : headless_watch(cli, c, saver);
+	code = screen ? screen_watch(cli, c, saver, relay, ret_other) : headless_watch(cli, c, saver);
 	saver_destroy(saver);
 	struct view *last = collector_view(c);
 	/* of a program it is its own code */
@@ -246,27 +251,47 @@ static bool pick_process(struct cli *cli, struct ui_pick *pick, int *ret_code)
 	return !*ret_code && cli->npids;
 }
 
-/*
- * Choose a process and watch it. One that can't be attached to, because it has just ended perhaps, is no reason to
- * leave: the list comes again and says why.
- */
-static int pick_and_watch(struct cli *cli, bool screen)
+static char *foresee_for(void *ctx, pid_t pid)
 {
-	struct ui_pick pick = { 0 };
+	return foresee(ctx, pid);
+}
+
+/*
+ * Choose a process and watch it, or begin with `next`. One that can't be attached to, because it has just ended perhaps, is
+ * no reason to leave: the list comes again and says why.
+ */
+static int pick_and_watch(struct cli *cli, bool screen, pid_t next)
+{
+	struct ui_pick pick = { .foresee = foresee_for, .ctx = cli };
 	struct err *refused = NULL;
-	int code;
+	int code = 0;
 
 	snprintf(pick.filter, sizeof(pick.filter), "%s", cli->name ? cli->name : "");
-	while (pick_process(cli, &pick, &code)) {
+	for (;;) {
+		pick.said = refused ? refused->text : NULL;
+		if (next) {
+			cli->pids[0] = next;
+			cli->npids = 1;
+		} else if (!pick_process(cli, &pick, &code)) {
+			break;
+		}
 		err_free(refused);
 		refused = NULL;
-		code = watch(cli, screen, &refused);
-		if (!refused)
+		code = watch(cli, screen, &refused, &next);
+		if (!refused && !next)
 			break;
-		pick.said = refused->text;
 	}
 	err_free(refused);
 	return code;
+}
+
+/* What the command line names; then perhaps another one. */
+static int watch_named(struct cli *cli, bool screen)
+{
+	pid_t other;
+	int code = watch(cli, screen, NULL, &other);
+
+	return other ? pick_and_watch(cli, screen, other) : code;
 }
 
 static int run(struct cli *cli)
@@ -292,8 +317,8 @@ static int run(struct cli *cli)
 		return 128 + sig;
 	if (err)
 		return fail(err, cli->mode == CLI_RUN ? EXIT_LAUNCH_FAILED : EXIT_FAILED);
-	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : cli->mode == CLI_PICK ? pick_and_watch(cli, screen) :
-		watch(cli, screen, NULL);
+	code = cli->mode == CLI_INPUT ? view_snapshot(cli, screen) : cli->mode == CLI_PICK ? pick_and_watch(cli, screen, 0) :
+		watch_named(cli, screen);
 	view_unref(cli->base_view);
 	names_destroy(cli->base_names);
 	return code;

@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "collect/collect.h"
 #include "dump.h"
+#include "foresee.h"
 #include "heap/view.h"
 #include "loader.h"
 #include "saver.h"
@@ -28,6 +29,8 @@
 
 struct source {
 	struct collector *c;	/* NULL: snapshot */
+	const struct cli *cli;
+	pid_t other;		/* to be watched instead; 0: none */
 	struct view *view;	/* snapshot; NULL: not read yet */
 	struct loader *loader;	/* snapshot */
 	struct err *failed;	/* snapshot: what is wrong with the file */
@@ -154,6 +157,16 @@ static void source_signal(void *ctx, int sig)
 	collector_kill(s->c, s->process, sig);
 }
 
+static void source_other(void *ctx, pid_t pid)
+{
+	((struct source *)ctx)->other = pid;
+}
+
+static char *source_foresee(void *ctx, pid_t pid)
+{
+	return foresee(((struct source *)ctx)->cli, pid);
+}
+
 static char *source_refused(void *ctx)
 {
 	return collector_refused(((struct source *)ctx)->c);
@@ -219,6 +232,12 @@ static void source_open(struct source *s)
 		listen_to(s, dumper_fd(s->dumper));
 }
 
+/* A file, a time, a condition are about one process. */
+static bool can_change(const struct cli *cli)
+{
+	return cli->mode != CLI_RUN && cli->npids == 1 && !cli->output && !cli->duration && !cli->nfail_if;
+}
+
 /* One value is for all screens: -s is meant for Sites, --value for Flame. */
 static enum report_value first_value(const struct cli *cli)
 {
@@ -244,6 +263,7 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.processes = s->c ? source_processes : NULL, .choose = s->c ? source_choose : NULL,
 		.pause = s->c ? source_pause : NULL, .signal = s->c ? source_signal : NULL,
 		.refused = s->c ? source_refused : NULL,
+		.other = s->c && can_change(cli) ? source_other : NULL, .foresee = source_foresee,
 		.choose_threads = s->c ? source_choose_threads : NULL,
 		.set_refresh = s->c ? source_set_refresh : NULL,
 		.want_classes = s->c ? source_want_classes : NULL,
@@ -317,9 +337,9 @@ static bool last_snapshots(const struct cli *cli, struct saver *saver, struct du
 }
 
 int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver,
-		 struct relay *relay)
+		 struct relay *relay, pid_t *ret_other)
 {
-	struct source source = { .c = c, .saver = saver, .dumper = dumper_create(&cli->dump, cli->output, c, saver) };
+	struct source source = { .c = c, .cli = cli, .saver = saver, .dumper = dumper_create(&cli->dump, cli->output, c, saver) };
 	enum ui_leave leave = UI_LEAVE_QUIT;
 	int sig = 0;
 	bool ok = true;
@@ -333,6 +353,7 @@ int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver
 	ok = last_snapshots(cli, saver, source.dumper) && ok;
 	dumper_destroy(source.dumper);
 	ok = release(cli, c, leave) && ok;
+	*ret_other = leave == UI_LEAVE_OTHER ? source.other : 0;
 	if (leave == UI_LEAVE_SIGNAL)
 		return 128 + sig;
 	if (cli->mode == CLI_RUN && collector_exit_code(c) >= 0)
@@ -342,7 +363,7 @@ int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver
 
 int screen_show(const struct cli *cli, const struct export_options *options, screen_judge_fn judge)
 {
-	struct source source = { .names = names_create(NULL), .options = options };
+	struct source source = { .cli = cli, .names = names_create(NULL), .options = options };
 	enum ui_leave leave = UI_LEAVE_QUIT;
 	int sig = 0;
 

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "ui/columns.h"
 #include "ui/format.h"
+#include "ui/held.h"
 #include "ui/keymap.h"
 #include "ui/list.h"
 #include "ui/style.h"
@@ -288,6 +289,29 @@ static void draw_name(struct ui *ui, struct calltree *t, const struct row *row, 
 	canvas_clip_all(c);
 }
 
+/* Of the rows from the list's top on; the caller frees. NULL: nobody wants to see it. */
+static struct report_held *held_of_rows(struct ui *ui, struct calltree *t, int rows)
+{
+	if (!columns_has(&t->columns, COLUMN_AGE) || rows <= 0)
+		return NULL;
+	ui->held_shown = true;	/* from now on */
+	struct report_held *ret = xcalloc((size_t)rows, sizeof(*ret));
+	CLEANUP_FREE const struct report_cell **cells = xcalloc((size_t)rows, sizeof(const struct report_cell *));
+	CLEANUP_FREE struct report_held *held = xcalloc((size_t)rows, sizeof(*held));
+	CLEANUP_FREE int *row_of = xcalloc((size_t)rows, sizeof(*row_of));
+	size_t n = 0;
+	for (int i = 0; i < rows && t->list.top + i < t->n; i++) {
+		if (t->rows[t->list.top + i].rest)
+			continue;
+		row_of[n] = i;
+		cells[n++] = t->rows[t->list.top + i].cell;
+	}
+	report_cells_held(t->tree, cells, n, held);
+	for (size_t i = 0; i < n; i++)
+		ret[row_of[i]] = held[i];
+	return ret;
+}
+
 static void calltree_draw(struct ui *ui, void *state, struct rect r)
 {
 	struct calltree *t = state;
@@ -296,6 +320,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 
 	t->rect = r;
 	t->columns.hidden = ui->hidden_columns;
+	t->columns.held = held_possible(ui);
 	columns_layout(&t->columns, r.cols, ui->value, COLUMNS_TREE, ui_sampled(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&t->list, t->n, rows);
@@ -303,6 +328,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 		columns_heading(&t->columns, c, r.y, r.x, r.cols, ui->value, false,
 				ui->inverted ? "SITE AND ITS CALLERS" : "CALLS");
 	int name_x = r.x + t->columns.name_x, width = r.cols - t->columns.name_x;
+	CLEANUP_FREE struct report_held *held = held_of_rows(ui, t, rows);
 	/* deep rows: at most half of the width goes into guides, counted from the cursor's level */
 	uint32_t most = width / 4 > 1 ? width / 4 : 1, base = 0;
 	if (t->n && t->rows[t->list.cursor].level > most)
@@ -316,7 +342,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 			const struct trace_stats *s = &row->cell->total;
 			struct column_row numbers = { .s = s, .self = &row->cell->self,
 				.se = s->live_var > 0 ? sqrt(s->live_var) : 0,
-				.delta = (double)row->cell->delta };
+				.delta = (double)row->cell->delta, .held = held ? held[i] : (struct report_held){ 0 } };
 			columns_draw(&t->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &numbers, t->whole);
 		}
 		canvas_clip(c, y, name_x, 1, width);

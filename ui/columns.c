@@ -144,7 +144,7 @@ void columns_layout(struct columns *l, int cols, enum report_value value, enum c
 		{ COLUMN_SITES, 40, 1 << COLUMNS_MODULES },
 		{ COLUMN_PEAK, 56, ~(1u << COLUMNS_THREADS) }, { COLUMN_ALLOCS, 56, 0 },
 		{ COLUMN_TEMP, 56, ~(1u << COLUMNS_THREADS) }, { COLUMN_AVERAGE, 60, 0 },
-		{ COLUMN_AGE, 40, 1 << COLUMNS_SITES | 1 << COLUMNS_MODULES },
+		{ COLUMN_AGE, 40, 1 << COLUMNS_SITES | 1 << COLUMNS_MODULES | 1 << COLUMNS_TREE },
 		{ COLUMN_THREADS, 40, 1 << COLUMNS_SITES | 1 << COLUMNS_MODULES },
 	};
 	bool shown[COLUMN_IDS] = { false };

@@ -275,7 +275,7 @@ void header_line(struct ui *ui, char *buf, size_t len)
 	}
 	double t = ui->view->totals.trend_bps;
 	snprintf(buf, len, "live %s %s%s/s", format_bytes(live, ui->view->totals.s.live_bytes, 1),
-		 t < 0 ? "▼" : "▲", format_bytes(trend, format_clamp(t < 0 ? -t : t), 1));
+		 t <= -1 ? "▼" : t >= 1 ? "▲" : "·", format_bytes(trend, format_clamp(t < 0 ? -t : t), 1));
 }
 
 #define TABS_NARROW 100	/* columns: below, the tabs stand closer */

@@ -1,6 +1,6 @@
 /*
  * The process picker: who could be watched, largest first, and how they grow while it is looked at; typing filters; Enter
- * chooses. Rows that can't be attached are dim, and say why at the bottom.
+ * says what attaching would do, and asks. Rows that can't be attached are dim, and say why at the bottom.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,9 +14,11 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/worker.h"
 #include "target/proclist.h"
 #include "ui/format.h"
 #include "ui/list.h"
+#include "ui/pickask.h"
 #include "ui/picker.h"
 #include "ui/restore.h"
 #include "ui/tty.h"
@@ -25,6 +27,7 @@
 #define REFRESH_SECONDS 1.0
 #define REFRESH_SHARE 0.05	/* of the time, where there are so many processes that reading them takes long */
 #define GROWTH_COLS 72		/* of the screen, for that column */
+#define LOOK_MS 20		/* between looks whether it is known what attaching would do */
 #define TYPE "type to filter"
 
 struct seen {
@@ -40,6 +43,7 @@ void picker_init(struct picker *p, const char *filter)
 
 void picker_deinit(struct picker *p)
 {
+	pickask_close(p);
 	proclist_free(p->rows, p->n);
 	free(p->shown);
 	free(p->seen);
@@ -117,6 +121,10 @@ void picker_take(struct picker *p, struct proc_row *rows, size_t n)
 	p->rows = rows;
 	p->n = n;
 	refilter(p);
+	if (p->ask.pid && p->ask.pid != p->cursor) {
+		pickask_close(p);
+		picker_say(p, "the process it was asked about has ended");
+	}
 }
 
 static void age_text(char buf[TEXT_NUMBER], double seconds)
@@ -143,14 +151,7 @@ static double growth_of(const struct picker *p, const struct proc_row *row)
 /* A command line that is too long begins with the program's own name, without the folders it lies in. */
 static const char *brief(const struct canvas *c, const char *command, int cols)
 {
-	const char *name = command;
-
-	if (canvas_width(c, command) <= cols)
-		return command;
-	for (const char *s = command; *s && *s != ' '; s++)
-		if (*s == '/' && s[1] && s[1] != ' ')
-			name = s + 1;
-	return name;
+	return canvas_width(c, command) <= cols ? command : proclist_brief(command);
 }
 
 static void draw_row(const struct picker *p, struct canvas *c, int y, const struct proc_row *row, bool cursor)
@@ -213,9 +214,9 @@ static int about_rows(const struct picker *p, const struct canvas *c)
 static void draw_about(const struct picker *p, struct canvas *c, int rows)
 {
 	static const char *const does[] = {
-		"Enter: stop it for some milliseconds, hook its allocator, sample; undone when you leave",
-		"Enter: stops it for some ms, hooks malloc; undone at the end",
-		"Enter: hooks malloc, undone at the end", NULL,
+		"Enter says what attaching would do to it, and asks; all is undone when you leave",
+		"Enter says what attaching would do to it, and asks",
+		"Enter says what it would do, and asks", NULL,
 	};
 	const char *why = problem(p);
 
@@ -242,9 +243,16 @@ void picker_draw(struct picker *p, struct canvas *c)
 		"Enter Attach  Up Down PgUp PgDn Move  Esc Quit", "Enter Attach  Up Down Move  Esc Quit",
 		"Enter Attach  Esc Quit", NULL,
 	};
+	static const char *const within[] = {
+		"Enter Watch it instead  Up Down PgUp PgDn Move  Esc Stay", "Enter Watch it instead  Esc Stay", NULL,
+	};
 	static const char *const filtered[] = {
 		"Enter Attach  Up Down PgUp PgDn Move  Esc Clear filter  F10 Quit",
 		"Enter Attach  Esc All again  F10 Quit", "Enter Attach  Esc All again", NULL,
+	};
+	static const char *const filtered_within[] = {
+		"Enter Watch it instead  Up Down PgUp PgDn Move  Esc Clear filter  F10 Stay",
+		"Enter Watch it instead  Esc All again", NULL,
 	};
 	bool wide = c->cols >= 60;
 	int more = c->cols >= GROWTH_COLS ? 9 : 0;
@@ -256,7 +264,7 @@ void picker_draw(struct picker *p, struct canvas *c)
 	canvas_clear(c);
 	if (top) {
 		int x = canvas_put(c, 0, 0, STYLE_TITLE, "heaptop");
-		x = canvas_put(c, 0, x + 2, STYLE_LABEL, "Which process?");
+		x = canvas_put(c, 0, x + 2, STYLE_LABEL, p->within ? "Which process instead?" : "Which process?");
 		x = canvas_put(c, 0, x + 2, STYLE_PROMPT, p->filter);
 		canvas_char(c, 0, x, STYLE_PROMPT | STYLE_SELECTED, ' ');
 		if (!p->filter[0] && x + 2 + canvas_width(c, TYPE) <= c->cols)
@@ -278,31 +286,35 @@ void picker_draw(struct picker *p, struct canvas *c)
 	for (int i = 0; i < rows && p->list.top + i < p->nshown; i++)
 		draw_row(p, c, top + i, p->shown[p->list.top + i], p->list.top + i == p->list.cursor);
 	if (!p->nshown && rows > 0)
-		canvas_put(c, top, 2, STYLE_DIM, "no process matches");
+		canvas_put(c, top, 2, STYLE_DIM, p->rows ? "no process matches" : "looking for processes …");
 	if (about)
 		draw_about(p, c, about);
 	if (bottom)
 		canvas_put_cut(c, c->rows - 1, 0, c->cols, STYLE_KEY_TEXT,
-			       fitting(c, p->filter[0] ? filtered : keys));
+			       fitting(c, p->filter[0] ? p->within ? filtered_within : filtered : p->within ? within : keys));
+	if (p->ask.pid)
+		pickask_draw(p, c);
 }
 
-static enum picker_result choose(const struct picker *p)
+static void choose(struct picker *p)
 {
-	return p->nshown && !p->shown[p->list.cursor]->refusal ? PICKER_CHOSEN : PICKER_GOES_ON;
+	if (p->nshown && !p->shown[p->list.cursor]->refusal)
+		pickask_open(p);
 }
 
 /* The second click on a row opens it. The first one may have nothing to move, and mustn't do more than show what would be. */
-static enum picker_result click(struct picker *p, const struct key_event *ev, pid_t before)
+static void click(struct picker *p, const struct key_event *ev, pid_t before)
 {
 	int row = ev->y - p->y;
 
 	if (ev->button == MOUSE_WHEEL_UP || ev->button == MOUSE_WHEEL_DOWN)
 		list_scroll(&p->list, ev->button == MOUSE_WHEEL_UP ? -3 : 3);
 	if (ev->button != MOUSE_LEFT || row < 0 || row >= p->list.rows || p->list.top + row >= p->nshown)
-		return PICKER_GOES_ON;
+		return;
 	list_go(&p->list, p->list.top + row);
-	p->clicked = p->shown[p->list.cursor]->pid;
-	return p->clicked == before ? choose(p) : PICKER_GOES_ON;
+	p->clicked = p->cursor = p->shown[p->list.cursor]->pid;
+	if (p->clicked == before)
+		choose(p);
 }
 
 enum picker_result picker_key(struct picker *p, const struct key_event *ev)
@@ -311,14 +323,14 @@ enum picker_result picker_key(struct picker *p, const struct key_event *ev)
 	uint32_t key = ev->key;
 	pid_t clicked = p->clicked;
 
+	if (p->ask.pid)
+		return pickask_key(p, ev);
 	picker_say(p, NULL);
 	p->clicked = 0;
 	if (key == UKEY_MOUSE) {
-		enum picker_result result = click(p, ev, clicked);
-		if (result != PICKER_GOES_ON)
-			return result;
+		click(p, ev, clicked);
 	} else if (key == UKEY_ENTER) {
-		return choose(p);
+		choose(p);
 	} else if (key == KEY_CTRL_('c')) {
 		return PICKER_INTERRUPTED;
 	} else if (key == UKEY_F10 || (key == UKEY_ESC && !len)) {
@@ -355,7 +367,8 @@ static double clock_now(void)
 }
 
 /* One round of the loop; false: leave. */
-static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *read_at, struct ui_pick *pick)
+static bool step(struct picker *p, struct tty *tty, struct canvas *c, struct worker *worker, double *read_at,
+		 struct ui_pick *pick)
 {
 	struct pollfd fds[2] = {
 		{ .fd = tty_fd(tty), .events = POLLIN }, { .fd = restore_fd(), .events = POLLIN },
@@ -371,9 +384,14 @@ static bool step(struct picker *p, struct tty *tty, struct canvas *c, double *re
 		double took = clock_now() - now;
 		*read_at = now + fmax(REFRESH_SECONDS, took / REFRESH_SHARE);
 	}
+	picker_look(p, worker, pick->foresee, pick->ctx);
+	worker_poll(worker);
 	picker_draw(p, c);
 	tty_draw(tty, c, false);
-	if (poll(fds, 2, (int)(fmax(*read_at - clock_now(), 0) * 1000) + 1) < 0 && errno != EINTR)
+	int ms = (int)(fmax(*read_at - clock_now(), 0) * 1000) + 1;
+	if (worker_busy(worker) && ms > LOOK_MS)
+		ms = LOOK_MS;
+	if (poll(fds, 2, ms) < 0 && errno != EINTR)
 		return false;
 	while ((sig = restore_next())) {
 		if (sig == SIGTSTP)
@@ -427,8 +445,10 @@ struct err *ui_pick(struct ui_pick *pick, const struct ui_options *options)
 	struct canvas *c = canvas_create(rows, cols, tty_unicode(tty));
 	picker_init(&p, pick->filter);
 	picker_say(&p, pick->said);
-	while (step(&p, tty, c, &read_at, pick))
+	struct worker *worker = worker_create("foresee");
+	while (step(&p, tty, c, worker, &read_at, pick))
 		;
+	worker_destroy(worker);
 	memcpy(pick->filter, p.filter, sizeof(pick->filter));
 	picker_deinit(&p);
 	canvas_destroy(c);

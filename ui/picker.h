@@ -2,6 +2,7 @@
 #ifndef HEAPTOP_UI_PICKER_H
 #define HEAPTOP_UI_PICKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@
 
 struct proc_row;
 struct seen;
+struct look;
 
 struct picker {
 	struct list list;
@@ -22,8 +24,15 @@ struct picker {
 	pid_t cursor;			/* process under the cursor, 0: none */
 	pid_t clicked;			/* the last key was a click on it; 0: it was none */
 	int y;				/* of the first row, as drawn last */
+	bool within;			/* a session goes on behind it, which is let go for another one */
 	char filter[64];
 	char *said;			/* why the last one chosen couldn't be attached to; NULL: nothing to say */
+	struct {			/* pickask.h's */
+		pid_t pid;		/* it is asked about this one; 0: about none */
+		char *text;		/* what attaching would do; NULL: not known yet */
+		struct look *look;	/* who finds that out, or NULL */
+		int keys_y, back_x;	/* where the keys stand, as drawn last */
+	} ask;
 };
 
 enum picker_result { PICKER_GOES_ON, PICKER_CHOSEN, PICKER_LEFT, PICKER_INTERRUPTED };
@@ -35,7 +44,7 @@ void picker_say(struct picker *p, const char *text);
 /* A fresh list; takes it over. The cursor stays on its process. Growth counts from the first list a process was in. */
 void picker_take(struct picker *p, struct proc_row *rows, size_t n);
 void picker_draw(struct picker *p, struct canvas *c);
-/* Esc takes the filter back first, then leaves. */
+/* Enter asks first, with what attaching would do (pickask.h). Esc takes the filter back first, then leaves. */
 enum picker_result picker_key(struct picker *p, const struct key_event *ev);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "ui/another.h"
 #include "ui/choice.h"
 #include "ui/format.h"
 #include "ui/list.h"
@@ -284,9 +285,13 @@ void processes_open(struct ui *ui)
 	};
 	m->cursor = ui->process;
 	fetch(ui, m);
-	if (!m->n) {
-		ui_message(ui, false, "only one process is shown");
+	bool another = m->n == 1 && ui->source->other;
+	if (!m->n || another) {
 		menu_destroy(&m->modal);
+		if (another)
+			another_open(ui);
+		else
+			ui_message(ui, false, "only one process is shown");
 		return;
 	}
 	ui_set_modal(ui, &m->modal);

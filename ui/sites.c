@@ -129,7 +129,7 @@ void rows_changed(struct ui *ui, void *state)
 
 static bool growing(const struct report_site *s)
 {
-	return judge_growing(s->trend, s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND, s->se);
+	return !judge_over(&s->s) && judge_growing(s->trend, s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND, s->se);
 }
 
 /* Of the rows from `from` on, the one that grew most; NULL: none grows. */

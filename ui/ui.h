@@ -53,6 +53,10 @@ struct ui_source {
 	size_t (*processes)(void *ctx, struct ui_process **ret);
 	bool (*choose)(void *ctx, uint32_t id);
 	void (*pause)(void *ctx, bool paused);	/* NULL: can't */
+	/* Another process is to be watched instead: the screen is left by UI_LEAVE_OTHER. NULL: can't. And what attaching
+	 * to it would do (ui_pick.foresee). */
+	void (*other)(void *ctx, pid_t pid);
+	char *(*foresee)(void *ctx, pid_t pid);
 	/* Send the process shown a signal, of all together the first. NULL: can't. */
 	void (*signal)(void *ctx, int sig);
 	/* Why what was asked for so couldn't be done, once; the caller frees. NULL: nothing new. Announced through fd. */
@@ -116,6 +120,7 @@ enum ui_leave {
 	UI_LEAVE_QUIT,		/* attached: detach. snapshot: end. program has ended: end */
 	UI_LEAVE_KILL,		/* launched and alive: kill it */
 	UI_LEAVE_DETACH,	/* launched and alive: let it go on */
+	UI_LEAVE_OTHER,		/* attached: detach, and watch the process that ui_source.other was called with */
 	UI_LEAVE_SIGNAL,	/* SIGTERM or SIGHUP came: *ret_signal */
 };
 
@@ -139,6 +144,9 @@ struct err *ui_run(const struct ui_source *source, struct names *names, struct r
 struct ui_pick {
 	char filter[64];	/* to begin with; then what it was at the end */
 	const char *said;	/* a line to show: why the last choice couldn't be attached to. Borrowed, or NULL */
+	/* What attaching to a process would do to it, a line each; the caller frees. On another thread. NULL: isn't told. */
+	char *(*foresee)(void *ctx, pid_t pid);
+	void *ctx;		/* for it */
 	pid_t pid;		/* out: 0 if the user left without choosing, */
 	int signal;		/* out: and by which signal or Ctrl-C, else 0 */
 };

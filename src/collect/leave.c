@@ -112,3 +112,8 @@ struct err *session_detach(struct session *s, char **ret_message)
 	}
 	return err;
 }
+
+void session_give_up(struct session *s)
+{
+	s->detached = true;
+}

@@ -340,6 +340,8 @@ void processes_end(struct processes *ps, struct process *p, enum view_state stat
 	free(p->why);
 	p->why = why;
 	if (p->session) {
+		if (state == VIEW_DETACHED)
+			session_give_up(p->session);
 		/* of one that is closed here nobody can ask later what it held */
 		take_view(ps, p, p->parent ? SESSION_CLASSES_NOW : SESSION_CLASSES_NONE);
 		p->target = NULL;

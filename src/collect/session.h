@@ -76,6 +76,8 @@ enum session_classes {
 struct view *session_publish(struct session *s, enum session_classes classes);
 /* Remove every hook and let the target go on. *ret_message: what was found, for the user (malloc'ed). */
 struct err *session_detach(struct session *s, char **ret_message);
+/* It isn't watched any more, however it came to that: its next view says so. */
+void session_give_up(struct session *s);
 
 void session_pause(struct session *s, bool paused);
 void session_set_rate(struct session *s, uint64_t rate);	/* 0: auto */

@@ -482,9 +482,31 @@ static float trend(struct heap *heap, double seconds, uint64_t live)
 	return ret;
 }
 
+/* Bytes a second over the last two seconds, also where these were the last. */
+static float threads_rate(const struct view *view, bool chosen)
+{
+	float ret = 0;
+
+	for (size_t i = 0; i < view->nthreads; i++)
+		if (!chosen || view->threads[i].chosen)
+			ret += view->threads[i].s.alloc_bps;
+	return ret;
+}
+
+/* It is over: what they did in their last seconds they do no longer. */
+static void threads_still(struct view *view)
+{
+	for (size_t i = 0; i < view->nthreads; i++) {
+		struct trace_stats *s = &view->threads[i].s;
+		s->alloc_bps = s->alloc_cps = s->free_bps = s->free_cps = 0;
+		s->over_bytes = s->live_bytes;
+	}
+}
+
 struct view *heap_publish(struct heap *heap, const struct view_info *info, uint64_t time)
 {
 	struct view *view = view_create();
+	bool over = view_state_over(info->state);
 	struct timespec wall;
 
 	if (time > heap->now)
@@ -499,7 +521,7 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->nnodes = tree_count(heap->tree);
 	struct traces *shown = heap->which ? &heap->chosen : &heap->traces;
 	view->info.thread = heap->which ? xstrdup(heap->which) : NULL;
-	traces_publish(shown, time, view);
+	traces_publish(shown, time, over, view);
 	threads_publish(&heap->threads, time, heap->series_due, view);
 	view->classes = classes_ref(heap->classes);
 	view->classes_fresh = heap->classes_fresh;
@@ -511,21 +533,22 @@ struct view *heap_publish(struct heap *heap, const struct view_info *info, uint6
 	view->totals.peak_time = (float)((double)shown->peak_time / 1e9);
 	view->totals.tree = tree_stats(heap->tree);
 	view->totals.merged = shown->merged;
-	view->totals.trend_bps = trend(heap, view->time, shown->live_bytes);
+	view->totals.trend_bps = over ? 0 : trend(heap, view->time, shown->live_bytes);
 	struct view_point point = {
 		.time = (float)view->time,
 		.live_bytes = shown->live_bytes,
 		.rss = info->rss,
-		.alloc_bps = view->totals.s.alloc_bps,
+		/* the graph goes on being of what was */
+		.alloc_bps = over ? threads_rate(view, heap->which) : view->totals.s.alloc_bps,
 	};
 	if (heap->which) {
 		/* all threads' go on meanwhile */
 		points_add(&heap->chosen_points, &point);
 		point.live_bytes = heap->traces.live_bytes;
-		point.alloc_bps = 0;
-		for (size_t i = 0; i < view->nthreads; i++)
-			point.alloc_bps += view->threads[i].s.alloc_bps;
+		point.alloc_bps = threads_rate(view, false);
 	}
+	if (over)
+		threads_still(view);
 	points_add(&heap->points, &point);
 	points_publish(heap->which ? &heap->chosen_points : &heap->points, view);
 	return view;

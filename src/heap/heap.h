@@ -31,7 +31,7 @@ struct heap_config {
 };
 
 /*
- * The ceiling: HEAP_MAX_TRACES traces of 240 bytes (126 MB) and 160 in the newest view (84 MB; views
+ * The ceiling: HEAP_MAX_TRACES traces of 256 bytes (134 MB) and 176 in the newest view (92 MB; views
  * share these, so that each further one that is held costs what changed since, and half a byte a trace),
  * 16 tree nodes a trace of 26 to 40 bytes (335 MB), HEAP_MAX_LIVE blocks of 32 bytes in a table 5/8
  * full (512 MB), HEAP_MAX_RANGES pieces of mappings of 64 (64 MB). When the traces are used up, those without live blocks that were idle longest are merged

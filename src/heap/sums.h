@@ -16,7 +16,7 @@
 
 #include "heap/view.h"
 
-#define SUMS_COUNTS 16
+#define SUMS_COUNTS 17
 _Static_assert(offsetof(struct trace_stats, live_var) == SUMS_COUNTS * sizeof(uint64_t),
 	       "the integers of trace_stats come first");
 

@@ -319,15 +319,16 @@ void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_
 /* The window that rates are told from, and whether a new base is to be taken. */
 struct window {
 	int from;
-	double per_second;	/* 1 / its length; 0: too short */
+	double per_second;	/* 1 / its length; 0: too short, or of no meaning any more */
 	bool rotate;
+	bool over;		/* nothing happens here any more */
 };
 
 /*
  * Rates: two bases are kept, a second or more apart. The window goes back to the newer one if
  * that is old enough (slow refresh), else to the older one: 1.5 to 2.5 s at the usual refresh rates.
  */
-static struct window window_at(const struct traces *traces, uint64_t time)
+static struct window window_at(const struct traces *traces, uint64_t time, bool over)
 {
 	uint64_t since1 = time > traces->base_time[1] ? time - traces->base_time[1] : 0;
 	int from = since1 >= WINDOW_MIN;
@@ -335,8 +336,9 @@ static struct window window_at(const struct traces *traces, uint64_t time)
 
 	return (struct window){
 		.from = from,
-		.per_second = dt >= RATE_MIN ? 1e9 / (double)dt : 0,
+		.per_second = dt >= RATE_MIN && !over ? 1e9 / (double)dt : 0,
 		.rotate = since1 >= WINDOW_STEP,
+		.over = over,
 	};
 }
 
@@ -363,6 +365,7 @@ static uint8_t update(struct traces *traces, struct trace *t, const struct windo
 	s->alloc_cps = (float)((double)(s->alloc_q10 - base->alloc_q10) / 1024 * per_second);
 	s->free_bps = freed > 0 ? (float)((double)freed * per_second) : 0;
 	s->free_cps = frees > 0 ? (float)((double)frees / 1024 * per_second) : 0;
+	s->over_bytes = window->over ? s->live_bytes : 0;
 	if (!base_is(&t->base[0], s) || !base_is(&t->base[1], s))
 		ret |= WATCH_RATES;
 	if (s->peak_bytes != s->live_bytes || s->peak_q10 != s->live_q10)
@@ -403,16 +406,18 @@ static void publish_chunk(struct traces *traces, size_t chunk, const struct wind
 	traces->watched[chunk] = watched;
 }
 
-void traces_publish(struct traces *traces, uint64_t time, struct view *view)
+void traces_publish(struct traces *traces, uint64_t time, bool over, struct view *view)
 {
-	struct window window = window_at(traces, time);
+	struct window window = window_at(traces, time, over);
+	bool all = over && !traces->published_over;
 	uint8_t watch = WATCH_RATES;
 
 	if (traces->epoch != traces->published_epoch)
 		watch |= WATCH_PEAKS;
 	traces->published_epoch = traces->epoch;
+	traces->published_over = over;
 	for (size_t chunk = 0; chunk < traces->nchunks; chunk++)
-		if (traces->dirty[chunk] || traces->watched[chunk] & watch)
+		if (all || traces->dirty[chunk] || traces->watched[chunk] & watch)
 			publish_chunk(traces, chunk, &window);
 	if (window.rotate) {
 		traces->base_time[0] = traces->base_time[1];

@@ -13,7 +13,7 @@
  * marks its chunk; rates go on changing until the window has passed the last event; and a new
  * maximum makes the live bytes of a trace its peak, also if nothing happened to it, where these two
  * differed. A chunk that is `watched` for the latter two has been marked by an event before, so
- * all in all publishing costs what happened.
+ * all in all publishing costs what happened. Only once it is over all are looked at, to say so.
  */
 #ifndef HEAPTOP_HEAP_TRACES_H
 #define HEAPTOP_HEAP_TRACES_H
@@ -65,6 +65,7 @@ struct traces {
 	struct store *store;
 	struct sums total;	/* of the records in the newest view */
 	uint64_t published_epoch;
+	bool published_over;
 	struct series series;	/* of live bytes, by trace */
 };
 
@@ -98,7 +99,7 @@ void traces_old(struct traces *traces, uint32_t trace, uint64_t bytes);
 /* Bytes that it was the first to touch. */
 void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
 
-/* Give the view its traces, peaks and rates filled in, and totals.s. */
-void traces_publish(struct traces *traces, uint64_t time, struct view *view);
+/* Give the view its traces, peaks and rates filled in, and totals.s. over: nothing happens here any more. */
+void traces_publish(struct traces *traces, uint64_t time, bool over, struct view *view);
 
 #endif

@@ -118,6 +118,7 @@ void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src)
 	dst->swap_bytes += src->swap_bytes;
 	dst->fault_bytes += src->fault_bytes;
 	dst->old_bytes += src->old_bytes;
+	dst->over_bytes += src->over_bytes;
 	dst->live_var += src->live_var;
 	dst->alloc_var += src->alloc_var;
 	dst->alloc_bps += src->alloc_bps;

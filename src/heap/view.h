@@ -33,8 +33,10 @@ struct trace_stats {
 						 * block; a stack that only touched has nothing else here */
 	uint64_t old_bytes;			/* of live_bytes: at least a minute old, when each block was last looked at
 						 * (classes.h); of no meaning in a view without classes */
+	uint64_t over_bytes;			/* of live_bytes: what processes held when they ended or were let go;
+						 * nobody allocates or frees there any more. Not in files */
 	double live_var, alloc_var;		/* variance of live_bytes, alloc_bytes; 0: exact */
-	float alloc_bps, alloc_cps;		/* bytes, calls a second, over the last ~2 s */
+	float alloc_bps, alloc_cps;		/* bytes, calls a second, over the last ~2 s; 0 when it is over */
 	float free_bps, free_cps;
 };
 
@@ -69,6 +71,12 @@ enum view_state {
 	VIEW_DETACHED,
 	VIEW_SNAPSHOT,		/* read from a file */
 };
+
+/* Nothing can happen in the process any more that we would see: it has ended, or was let go. */
+static inline bool view_state_over(enum view_state state)
+{
+	return state == VIEW_EXITED || state == VIEW_DETACHED;
+}
 
 /* "running" …; "?" if it is none of them. */
 const char *view_state_name(enum view_state state);
@@ -145,7 +153,7 @@ struct view_totals {
 	struct trace_stats s;	/* peak_bytes: the peak */
 	uint64_t lost_frees;
 	float peak_time;	/* seconds since the start */
-	float trend_bps;	/* growth of live bytes a second, over the last ~5 s */
+	float trend_bps;	/* growth of live bytes a second, over the last ~5 s; 0 when it is over */
 	struct tree_stats tree;
 	uint32_t merged;	/* traces given up for the bound */
 };

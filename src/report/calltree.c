@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/cellages.h"
 #include "report/internal.h"
 
 #define WARM_TRACES 2000		/* linked in one go: two to five ms */
@@ -49,6 +50,7 @@ struct report_tree {
 	struct arena arena;
 	struct cell *root, *all;
 	struct report_tree *base;	/* of the base's report, NULL: none */
+	struct cell_ages *ages;		/* NULL: nobody has asked */
 };
 
 static void expand(struct report_tree *tree, struct cell *cell);
@@ -153,30 +155,34 @@ static void down_fill(struct report_tree *tree, struct cell *cell, struct making
 /* ---- inverted ---- */
 
 /* The next function outwards; false at the end of the stack. */
-static bool step_out(struct report *r, struct place *place)
+static bool step_out(struct report *r, uint32_t *node, uint32_t *i)
 {
-	const struct frame *frame = report_node_frame(r, place->node);
+	const struct frame *frame = report_node_frame(r, *node);
 
-	if (place->i + 1 < frame->nfuncs) {
-		place->i++;
+	if (*i + 1 < frame->nfuncs) {
+		(*i)++;
 		return true;
 	}
-	uint32_t parent = tree_get(r->view->tree, place->node).parent;
+	uint32_t parent = tree_get(r->view->tree, *node).parent;
 	if (!parent)
 		return false;
-	place->node = parent;
-	place->i = 0;
+	*node = parent;
+	*i = 0;
 	return true;
 }
 
-/* To the next one that is shown. */
-static bool step_out_shown(struct report *r, struct place *place)
+bool report_step_out(struct report *r, uint32_t *node, uint32_t *i)
 {
 	do
-		if (!step_out(r, place))
+		if (!step_out(r, node, i))
 			return false;
-	while (report_left_out(r, place->node));
+	while (report_left_out(r, *node));
 	return true;
+}
+
+static bool place_out(struct report *r, struct place *place)
+{
+	return report_step_out(r, &place->node, &place->i);
 }
 
 static void up_fill(struct report_tree *tree, struct cell *cell, struct making_sums *sums,
@@ -186,7 +192,7 @@ static void up_fill(struct report_tree *tree, struct cell *cell, struct making_s
 	struct place out = *place;
 
 	sums_add(&sums->total, s);
-	if (step_out_shown(tree->r, &out))
+	if (place_out(tree->r, &out))
 		cell->pub.has_children = true;
 	else
 		sums_add(&sums->self, s);
@@ -339,7 +345,7 @@ static void put_first_shown(struct report_tree *tree, struct cell *root, struct 
 			continue;
 		const struct trace_site *at = &r->trace_sites[k];
 		struct place place = { at->node, at->i, (uint32_t)k };
-		if (!report_left_out(r, place.node) || step_out_shown(r, &place))
+		if (!report_left_out(r, place.node) || place_out(r, &place))
 			child_put(tree, root, making, place);
 		else
 			sums_add(&self, &view_trace(r->view, k)->s);
@@ -440,13 +446,13 @@ static void expand(struct report_tree *tree, struct cell *cell)
 	for (uint32_t k = cell->site ? cell->site->first : 0; k; k = r->trace_sites[k - 1].next) {
 		const struct trace_site *at = &r->trace_sites[k - 1];
 		struct place place = { at->node, at->i, k - 1 };
-		if (up_counts(r, k - 1) && step_out_shown(r, &place))
+		if (up_counts(r, k - 1) && place_out(r, &place))
 			child_put(tree, cell, &making, place);
 	}
 	for (size_t k = 0; k < cell->nplaces; k++) {
 		struct place place = cell->places[k];
 		if (tree->inverted) {
-			if (step_out_shown(r, &place))
+			if (place_out(r, &place))
 				child_put(tree, cell, &making, place);
 		} else if (place.i > 0) {
 			place.i--;
@@ -546,6 +552,7 @@ void report_tree_destroy(struct report_tree *tree)
 		return;
 	for (struct cell *cell = tree->all; cell; cell = cell->next)
 		free(cell->places);
+	cell_ages_destroy(tree->ages);
 	arena_free(&tree->arena);
 	free(tree);
 }
@@ -607,4 +614,9 @@ struct report *report_tree_report(const struct report_tree *tree, bool *ret_inve
 {
 	*ret_inverted = tree->inverted;
 	return tree->r;
+}
+
+struct cell_ages **report_tree_ages(struct report_tree *tree)
+{
+	return &tree->ages;
 }

@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "heap/classes.h"
 #include "report/internal.h"
 
-/* By node: its first cell, plus 1; 0: it has none. Cells are in the order of nodes. */
-static uint32_t *first_cells(const struct view *view)
+uint32_t *held_first_cells(const struct view *view)
 {
 	const struct classes *classes = view->classes;
 	uint32_t *first = xcalloc((size_t)view->nnodes + 1, sizeof(*first));
@@ -19,8 +17,7 @@ static uint32_t *first_cells(const struct view *view)
 	return first;
 }
 
-/* The oldest class that half of the bytes, or more, are in or above. */
-static uint8_t median_age(const uint64_t ages[CLASS_AGES], uint64_t bytes)
+uint8_t held_median_age(const uint64_t ages[CLASS_AGES], uint64_t bytes)
 {
 	uint64_t older = 0;
 	unsigned k = CLASS_AGES;
@@ -72,7 +69,7 @@ void held_fill(const struct report *r, struct report_site *rows, size_t n, const
 	/* traces of a row after one another: those of one row may lie anywhere */
 	CLEANUP_FREE uint32_t *head = xcalloc(n + 1, sizeof(*head));
 	CLEANUP_FREE uint32_t *next = xcalloc(view->ntraces + 1, sizeof(*next));
-	CLEANUP_FREE uint32_t *first = first_cells(view);
+	CLEANUP_FREE uint32_t *first = held_first_cells(view);
 	CLEANUP_FREE uint32_t *seen = xcalloc((size_t)view->classes->nthreads + 1, sizeof(*seen));
 
 	for (size_t i = 0; i < view->ntraces; i++) {
@@ -87,7 +84,7 @@ void held_fill(const struct report *r, struct report_site *rows, size_t n, const
 			count_node(&c, view_trace(view, k - 1)->node, (uint32_t)row);
 		if (c.any)
 			rows[row].held = (struct report_held){
-				.known = true, .age = median_age(c.ages, c.bytes), .threads = c.threads,
+				.known = true, .age = held_median_age(c.ages, c.bytes), .threads = c.threads,
 			};
 	}
 }

@@ -8,8 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heap/classes.h"
+
 struct report;
 struct report_site;
+
+/* By node of a view with classes: its first cell, plus 1; 0: it has none. Cells are in the order of nodes. The caller frees. */
+uint32_t *held_first_cells(const struct view *view);
+/* The oldest class that half of the bytes, or more, are in or above. */
+uint8_t held_median_age(const uint64_t ages[CLASS_AGES], uint64_t bytes);
 
 /*
  * Fill in `held` of n rows. of_trace: by the view's traces the row that each counts in + 1, 0: in none. Rows are left

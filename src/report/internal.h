@@ -184,6 +184,10 @@ void sites_sort(struct report_site *rows, size_t n, enum report_value value, boo
 bool trace_heavier(const struct view_trace *a, const struct view_trace *b);
 /* Whose tree it is, and which. */
 struct report *report_tree_report(const struct report_tree *tree, bool *ret_inverted);
+/* Where its cells' ages are kept (cellages.h). */
+struct cell_ages **report_tree_ages(struct report_tree *tree);
+/* From function `i` of a node's frame to the next one outwards that is shown in trees; false at the end of the stack. */
+bool report_step_out(struct report *r, uint32_t *node, uint32_t *i);
 /* By node: do stacks that end there belong to the cell? The caller frees. */
 bool *report_cell_nodes(struct report_tree *tree, const struct report_cell *cell);
 /* Rows by module. */

@@ -34,6 +34,11 @@ bool judge_growing(const uint64_t *trend, size_t n, double se)
 	return goes(true, trend, n, se);
 }
 
+bool judge_over(const struct trace_stats *s)
+{
+	return s->over_bytes && (s->over_bytes >= s->live_bytes || s->alloc_bps <= 0);
+}
+
 bool judge_temporary(const struct trace_stats *s)
 {
 	return s->alloc_q10 >= 10 * 1024 && s->temp_q10 > s->alloc_q10 / 10 * 9;
@@ -135,7 +140,7 @@ static enum verdict growth(const struct judge_facts *f, double grew, char buf[JU
 
 static bool is_over(enum view_state state)
 {
-	return state == VIEW_SNAPSHOT || state == VIEW_DETACHED || state == VIEW_EXITED;
+	return state == VIEW_SNAPSHOT || view_state_over(state);
 }
 
 /* The youngest class with anything in it; 0 also if nobody has looked. */
@@ -171,7 +176,7 @@ enum verdict judge(const struct judge_facts *f, char buf[JUDGE_TEXT])
 		snprintf(buf, JUDGE_TEXT, "%u sample%s only: too few to judge by", n, n == 1 ? "" : "s");
 		return VERDICT_FEW;
 	}
-	double grew = is_over(f->state) ? 0 : growing_by(f);
+	double grew = is_over(f->state) || judge_over(s) ? 0 : growing_by(f);
 	if (grew > 0)
 		return growth(f, grew, buf);
 	if (judge_temporary(s)) {
@@ -193,6 +198,10 @@ enum verdict judge(const struct judge_facts *f, char buf[JUDGE_TEXT])
 	}
 	if (is_over(f->state))
 		return held(f, buf);
+	if (s->over_bytes >= s->live_bytes) {
+		snprintf(buf, JUDGE_TEXT, "%s still held when its process ended or was let go", text_bytes(b, s->live_bytes));
+		return VERDICT_LEFT;
+	}
 	if (goes(false, f->trend, f->ntrend, f->se)) {
 		double shrank = (double)(f->trend[0] - f->trend[f->ntrend - 1]);
 		snprintf(buf, JUDGE_TEXT, "shrinking %s", rate(a, shrank / (f->seconds > 0 ? f->seconds : 1)));

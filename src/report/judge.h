@@ -8,7 +8,7 @@
  *  growing	growing otherwise: part of it gets freed, a cache or a queue that fills would look like that
  *  churn	of 10 blocks and more over 90% were freed within 10 ms
  *  nothing	nothing is held: never was, or all has been freed
- *  left	the program has ended: what it holds was never freed
+ *  left	the program has ended, or of several those that held it: it was never freed
  *  held	a snapshot, which has no trend: how old it is and how much of it was ever freed
  *  shrinking	growing the other way round
  *  steady	nothing has been allocated for a second at least, or (not known) for as long as rates look back
@@ -46,6 +46,8 @@ enum verdict judge(const struct judge_facts *facts, char buf[JUDGE_TEXT]);
 
 /* Live bytes rose most of the time and by more than noise: at least 2% and 4 KiB, and two standard errors. */
 bool judge_growing(const uint64_t *trend, size_t n, double se);
+/* Whatever the trend was: nothing of it goes on, or of the part that does nothing is allocated just now. */
+bool judge_over(const struct trace_stats *s);
 /* More than 90% of 10 blocks or more were freed within 10 ms. */
 bool judge_temporary(const struct trace_stats *s);
 /* An estimate from fewer than 10 samples; exact sums are sure however few. */

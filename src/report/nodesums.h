@@ -5,7 +5,7 @@
  * Most nodes have one child and no trace of their own, and so hold just what their child
  * holds. Such a chain shares one sum with the node at its inner end, the sum's *leaf*: a node that has
  * a trace of its own or more than one child. So there are at most twice as many sums as traces,
- * of 208 bytes, and 12 bytes a node. A chain is cut where a later trace ends or branches off.
+ * of 224 bytes, and 12 bytes a node. A chain is cut where a later trace ends or branches off.
  *
  * Only the structure is known here; which traces are counted is the caller's. One thread: the
  * report's.

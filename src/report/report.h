@@ -172,6 +172,11 @@ const struct report_cell *const *report_tree_children(struct report_tree *t,
 						      const struct report_cell *cell,
 						      enum report_value value, size_t *ret_n);
 const struct report_cell *report_tree_parent(struct report_tree *t, const struct report_cell *cell);
+/*
+ * How old what each of n cells holds is, with everything below it (inverted: outside of it), as of the rows of
+ * report_set_held, which needn't be on; threads aren't told. All different; for as many as a screen has rows.
+ */
+void report_cells_held(struct report_tree *t, const struct report_cell *const *cells, size_t n, struct report_held *ret);
 
 /* ---- stacks ---- */
 struct report_frame {

@@ -127,6 +127,16 @@ void proclist_free(struct proc_row *rows, size_t n)
 	free(rows);
 }
 
+const char *proclist_brief(const char *command)
+{
+	const char *name = command;
+
+	for (const char *s = command; *s && *s != ' '; s++)
+		if (*s == '/' && s[1] && s[1] != ' ')
+			name = s + 1;
+	return name;
+}
+
 #define COMM_LEN 15	/* TASK_COMM_LEN - 1 */
 
 size_t proclist_find(const char *name, pid_t *ret, size_t max)

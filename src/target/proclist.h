@@ -25,6 +25,8 @@ struct proc_row {
 /* All processes but ourselves and kernel threads, by RSS, largest first. */
 struct proc_row *proclist_read(size_t *ret_n);
 void proclist_free(struct proc_row *rows, size_t n);
+/* A command line from the program's own name on, without the folders it lies in. */
+const char *proclist_brief(const char *command);
 
 /* How many processes but ourselves are called `name` (as the kernel has it: 15 characters at most); the pids of
  * the first `max` of them go to ret[]. */

@@ -180,7 +180,7 @@ static void random_views(uint32_t max)
 			if (k == 1 && both[1].nchunks)
 				memset(both[1].dirty, 1, both[1].nchunks);
 			views[k] = view_create();
-			traces_publish(&both[k], time, views[k]);
+			traces_publish(&both[k], time, false, views[k]);
 		}
 		struct kept reference;
 		struct sums sum = { 0 };
@@ -243,7 +243,7 @@ static void test_sharing(void **state)
 		if (v == 5)
 			traces_alloc(&traces, traces_of_node(&traces, 1, 0), &w, v * SECOND);
 		views[v] = view_create();
-		traces_publish(&traces, (v + 1) * SECOND, views[v]);
+		traces_publish(&traces, (v + 1) * SECOND, false, views[v]);
 	}
 	for (size_t c = 0; c < 10; c++) {
 		assert_ptr_not_equal(views[0]->chunks[c], views[1]->chunks[c]);
@@ -260,7 +260,7 @@ static void test_sharing(void **state)
 		for (uint32_t k = 0; k < 5; k++)
 			traces_alloc(&traces, random_below(10 * VIEW_CHUNK), &w, v * SECOND);
 		struct view *view = view_create();
-		traces_publish(&traces, (v + 20) * SECOND, view);
+		traces_publish(&traces, (v + 20) * SECOND, false, view);
 		view_unref(held);
 		held = view;
 		if (v == 10)
@@ -333,7 +333,7 @@ static void test_threads(void **state)
 	for (uint64_t v = 0; v < 3000; v++) {
 		traces_alloc(&traces, random_below(499), &w, v * SECOND);
 		struct view *view = view_create();
-		traces_publish(&traces, v * SECOND, view);
+		traces_publish(&traces, v * SECOND, false, view);
 		pthread_mutex_lock(&flight.lock);
 		struct view **place = &flight.views[random_below(IN_FLIGHT)];
 		struct view *old = *place;
