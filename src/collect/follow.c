@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/ticks.h"
 #include "collect/processes.h"
+#include "collect/told.h"
 #include "elf/modules.h"
 #include "target/target.h"
 
@@ -46,6 +47,7 @@ void follow_destroy(struct follow *f)
 		return;
 	processes_deinit(&f->ps);
 	target_family_destroy(f->place.family);
+	sideband_close(f->place.sideband);
 	free(f->polls);
 	free(f->thread);
 	free(f);
@@ -94,6 +96,9 @@ struct err *follow_open(struct follow *f, char **ret_refusals, int *ret_exit)
 	CLEANUP_FREE struct session **opened = xcalloc(n, sizeof(struct session *));
 	for (size_t i = 0; i < n; i++)
 		refused = err_join(refused, open_one(f, launched(f) ? 0 : f->config.pids[i], &opened[i], ret_exit));
+	/* the agent's lease is renewed all the time anyway, and its owner may lack the rights */
+	if (f->config.uprobe)
+		f->place.sideband = told_open();
 	for (size_t i = 0; i < n; i++)
 		if (opened[i])
 			refused = err_join(refused, begin_one(f, opened[i]));

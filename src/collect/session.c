@@ -268,6 +268,7 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->paused = config->paused;
 	s->miss_interval = MODULES_MISS_SECONDS;
 	s->mods = mods;
+	s->told.sideband = place->sideband;
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods, place->modules);
 	s->heap = new_heap(s);
@@ -301,9 +302,6 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 	*ret_exit = pid ? 1 : LAUNCH_FAILED;
 	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
 	s->intake.recorder = s->recorder;
-	/* the agent's lease is renewed all the time anyway, and its owner may lack the rights */
-	if (config->uprobe)
-		told_init(&s->told);
 	if (!err)
 		err = pid ? session_enter_attached(s, pid, ret_exit) : session_enter_launched(s, ret_exit);
 	if (err) {
@@ -529,7 +527,7 @@ static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
 
-	told_step(&s->told, target_pid(s->target), now);
+	told_step(&s->told, now);
 	if (s->placed && told_due(&s->told, SIDEBAND_EXEC, now, now - s->last_renew, RENEW_SECONDS)) {
 		/* ERR_GONE here is seen by target_poll too */
 		struct err *err = s->probe->ops->renew(s->probe, s->target);

@@ -15,6 +15,7 @@
 struct err;
 struct modules;
 struct session;
+struct sideband;
 struct target;
 struct target_family;
 struct ticks_clock;
@@ -25,6 +26,7 @@ struct session_place {
 	struct modules *modules;	/* of all processes: what frames are told by */
 	struct target_family *family;
 	const struct ticks_clock *clock;
+	struct sideband *sideband;	/* or NULL: they are polled */
 };
 
 /*
