@@ -59,7 +59,7 @@ struct probe_stats {
 
 /*
  * An event as it is handed over, decoded from its record (wire.h); every length in it has been
- * checked. Pointers lead into the probe's buffer and are valid until the drain that handed it over returns.
+ * checked. Pointers lead into the probe's buffer and are valid until the next drain begins.
  */
 struct probe_event {
 	enum wire_kind kind;

@@ -83,7 +83,7 @@ static __always_inline void tell_thread(struct uprobe_caller *t, __u64 sp)
 		return;
 	fill(&r->r, t, WIRE_THREAD, 0, sp);
 	bpf_get_current_comm(r->name, sizeof(r->name));
-	bpf_ringbuf_submit(r, 0);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	t->told = 1;
 }
 
@@ -100,7 +100,7 @@ static __always_inline bool uprobe_tell_free(void *env, struct uprobe_caller *t,
 		return false;
 	}
 	fill(r, t, kind, flags, addr);
-	bpf_ringbuf_submit(r, 0);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	UPROBE_COUNT_UP(recorded);
 	return true;
 }
@@ -149,7 +149,7 @@ static __always_inline __u32 copy_step(void *to, __u64 from, __u64 want)
 			break; \
 	} \
 	r->r.bytes = off & ~7u; \
-	bpf_ringbuf_submit(r, 0); \
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); \
 	return true; \
 } while (0)
 

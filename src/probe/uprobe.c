@@ -27,7 +27,8 @@
 #include "target/facts.h"
 #include "target/target.h"
 
-#define READ_MAX 200000u	/* records a round */
+#define READ_MAX 200000u	/* records a round, */
+#define READ_BYTES (UPROBE_RING_BYTES / 8)	/* and bytes, where their room is the kernel's again only with the next */
 #define KEPT_MAX (64u << 20)	/* and bytes of stacks: as much as a ring has; touched as far as they are used */
 #define RECORD_KEPT (sizeof(struct wire_regs) + UPROBE_STACK_MAX)	/* at most */
 
@@ -47,6 +48,7 @@ struct uprobes {
 	void *ctx;
 	size_t handed, bad;
 	uint8_t *kept;			/* registers and stacks of records that pass, for events are looked at later; KEPT_MAX */
+	size_t read, read_max;		/* bytes */
 	size_t nkept;
 	uint64_t copied;
 	char where[160];
@@ -263,15 +265,14 @@ static void keep(struct uprobes *u, struct probe_event *e)
 	u->nkept += sizeof(*e->regs) + e->stack_bytes;
 }
 
-/* False: no room for another one's stack. */
-static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
+/* An event of it, unless there is none. */
+static void take_record(struct uprobes *u, const struct uprobe_record *r, size_t size)
 {
-	struct uprobes *u = ctx;
 	struct probe_event e = { .kind = (enum wire_kind)r->kind, .flags = r->flags, .addr = r->addr };
 
 	if (!tids_slot(u->tids, r->tid, &e.slot)) {
 		u->no_slot++;
-		return true;
+		return;
 	}
 	e.tsc = to_ticks(u, r->ns);
 	if (e.kind == WIRE_THREAD && size >= sizeof(struct uprobe_thread_record)) {
@@ -292,11 +293,20 @@ static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
 		u->copied++;
 	} else if (e.kind != WIRE_FREE && e.kind != WIRE_UNFREE) {
 		u->bad++;
-		return true;
+		return;
 	}
 	u->handed++;
 	u->fn(u->ctx, &e);
-	return u->nkept + RECORD_KEPT <= KEPT_MAX;
+}
+
+/* False: enough for this round, or no room for another one's stack. */
+static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
+{
+	struct uprobes *u = ctx;
+
+	take_record(u, r, size);
+	u->read += size;
+	return u->read < u->read_max && u->nkept + RECORD_KEPT <= KEPT_MAX;
 }
 
 static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
@@ -305,7 +315,6 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	struct timespec ts;
 
 	(void)t;
-	(void)last;
 	if (!u->kernel)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -315,7 +324,9 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	u->ctx = ctx;
 	u->handed = 0;
 	u->nkept = 0;
-	uprobe_kernel_read(u->kernel, READ_MAX, on_record, u);
+	u->read = 0;
+	u->read_max = last || u->kept ? SIZE_MAX : READ_BYTES;
+	uprobe_kernel_read(u->kernel, last ? SIZE_MAX : READ_MAX, on_record, u);
 	return u->handed;
 }
 

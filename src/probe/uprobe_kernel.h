@@ -57,9 +57,9 @@ void uprobe_kernel_detach(struct uprobe_kernel *k);
 
 /*
  * Hand over the records there are, in the order they were written, which is one that keeps causes before their
- * effects; `max` at most. Their sizes are checked, nothing else. Each is there until its room is written over: where they pass
- * (uprobe_kernel_passes) that is with the next one, else by the kernel once it has gone around the ring. A call that
- * returns false is the last. Returns the number.
+ * effects; `max` at most. Their sizes are checked, nothing else. Where they pass (uprobe_kernel_passes) each is there for its
+ * call only; else until the next uprobe_kernel_read: only then the kernel may write there again, so what is read at once should
+ * be a part of the ring. A call that returns false is the last. Returns the number.
  */
 typedef bool (*uprobe_record_fn)(void *ctx, const struct uprobe_record *r, size_t size);
 size_t uprobe_kernel_read(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/uprobe_ring.h"
 
 /* The object file, in the binary: bpf.S. */
 extern const char uprobe_bpf_start[], uprobe_bpf_end[];
@@ -34,7 +35,7 @@ struct link_create_uprobe_multi {
 struct bpf_kernel {
 	struct uprobe_kernel base;	/* first; its ctl is mapped */
 	struct bpf_object *object;
-	struct ring_buffer *ring;
+	struct uprobe_ring ring;
 	int counts_fd;
 	int entry, back, session;	/* programs; -1: not loaded. Belong to `object` */
 	int *links;
@@ -42,10 +43,6 @@ struct bpf_kernel {
 	bool sessions;
 	struct uprobe_counts *each;	/* one a processor */
 	int ncpus;
-	/* while reading */
-	uprobe_record_fn fn;
-	void *ctx;
-	size_t n, max;
 };
 
 static struct bpf_kernel *bpf_of(struct uprobe_kernel *k)
@@ -106,15 +103,6 @@ static struct err *refused(enum uprobe_way way, int error)
 		       way == UPROBE_WAY_SESSION ? "6.13" : "6.6 with BTF", strerror(-error));
 }
 
-static int on_record(void *ctx, void *data, size_t size)
-{
-	struct bpf_kernel *k = ctx;
-	const struct uprobe_record *r = data;
-
-	bool more = size < sizeof(*r) || k->fn(k->ctx, r, size);
-	return ++k->n < k->max && more ? 0 : -EAGAIN;	/* this one counts as read all the same */
-}
-
 static struct err *open_maps(struct bpf_kernel *k, const struct uprobe_ctl *init)
 {
 	int ctl = bpf_object__find_map_fd_by_name(k->object, "ctl");
@@ -130,8 +118,8 @@ static struct err *open_maps(struct bpf_kernel *k, const struct uprobe_ctl *init
 	if (k->ncpus < 1)
 		return err_errno(-k->ncpus, "the number of processors isn't known");
 	k->each = xcalloc((size_t)k->ncpus, sizeof(*k->each));
-	k->ring = ring_buffer__new(ring, on_record, k, NULL);
-	return k->ring ? NULL : err_errno(errno, "the kernel's ring of records can't be mapped");
+	int errnum = uprobe_ring_map(&k->ring, ring, UPROBE_RING_BYTES);
+	return errnum ? err_errno(errnum, "the kernel's ring of records can't be mapped") : NULL;
 }
 
 static void bpf_detach(struct uprobe_kernel *base)
@@ -148,7 +136,7 @@ static void bpf_close(struct uprobe_kernel *base)
 	struct bpf_kernel *k = bpf_of(base);
 
 	bpf_detach(base);
-	ring_buffer__free(k->ring);
+	uprobe_ring_unmap(&k->ring);
 	if (base->ctl)
 		munmap(base->ctl, (size_t)sysconf(_SC_PAGESIZE));
 	bpf_object__close(k->object);
@@ -225,13 +213,17 @@ static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, con
 static size_t bpf_read(struct uprobe_kernel *base, size_t max, uprobe_record_fn fn, void *ctx)
 {
 	struct bpf_kernel *k = bpf_of(base);
+	const struct uprobe_record *r;
+	size_t n = 0, size;
+	bool more = true;
 
-	k->fn = fn;
-	k->ctx = ctx;
-	k->n = 0;
-	k->max = max;
-	ring_buffer__consume(k->ring);
-	return k->n;
+	/* those of the last time: whoever has them has looked at them by now */
+	uprobe_ring_done(&k->ring);
+	while (more && n < max && (r = uprobe_ring_next(&k->ring, &size))) {
+		more = size < sizeof(*r) || fn(ctx, r, size);
+		n++;	/* the last one counts as read all the same */
+	}
+	return n;
 }
 
 static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)

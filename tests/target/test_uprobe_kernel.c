@@ -327,6 +327,56 @@ static void test_sampled_hits(void **state)
 }
 
 #ifdef WITH_BPF
+/* Records that were handed over stay as they are until the next read, though the ring is full and the program goes on. */
+struct kept {
+	const struct uprobe_record *at[100];
+	struct uprobe_record copy[100];
+	size_t n;
+};
+
+static bool keep(void *ctx, const struct uprobe_record *r, size_t size)
+{
+	struct kept *kept = ctx;
+
+	(void)size;
+	kept->at[kept->n] = r;
+	kept->copy[kept->n++] = *r;
+	return true;
+}
+
+static void test_ring_stays(void **state)
+{
+	(void)state;
+	struct uprobe_kernel *k = opened(UPROBE_WAY_SESSION, 1);
+	struct uprobe_counts counts, later;
+	struct kept kept = { 0 };
+	struct seen seen = { 0 };
+	size_t read;
+
+	attach(k);
+	for (size_t i = 0; i < UPROBE_RING_BYTES / 1024; i++)	/* more than a kilobyte each */
+		take(1);
+	uprobe_kernel_counts(k, &counts);
+	assert_true(counts.dropped > 0);
+	read = uprobe_kernel_read(k, ARRAY_SIZE(kept.at), keep, &kept);
+	assert_int_equal(read, ARRAY_SIZE(kept.at));
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(kept.at); i++)
+		take(7);
+	for (size_t i = 0; i < kept.n; i++)
+		assert_memory_equal(kept.at[i], &kept.copy[i], sizeof(kept.copy[i]));
+	uprobe_kernel_counts(k, &later);
+	assert_int_equal(later.recorded, counts.recorded);
+	assert_int_equal(later.dropped, counts.dropped + 2 * ARRAY_SIZE(kept.at));
+	/* with the next read there is room again */
+	read += uprobe_kernel_read(k, 1, see, &seen);
+	for (size_t i = 0; i < ARRAY_SIZE(kept.at) / 2; i++)
+		take(7);
+	for (size_t n; (n = uprobe_kernel_read(k, SIZE_MAX, see, &seen));)
+		read += n;
+	assert_int_equal(read, 1 + counts.recorded + ARRAY_SIZE(kept.at) / 2);
+	uprobe_kernel_close(k);
+}
+
 /* One key after the other or all at once, the caller's memory is all there is. */
 static void test_map_operations(void **state)
 {
@@ -378,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_jump_session),
 		cmocka_unit_test(test_jump_multi),
 		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_ring_stays),
 		cmocka_unit_test(test_map_operations),
 #endif
 		cmocka_unit_test(test_hits),
