@@ -226,7 +226,7 @@ struct probe_config session_probe_config(const struct session *s)
 		 * rate a running process is never made to wait. */
 		.raise = s->control.on && s->attached,
 		.max_stack = s->config.max_stack,
-		.uprobe_way = s->config.uprobe_way,
+		.uprobes = s->uprobes,
 		.ns_per_tick = s->clock.ns_per_tick,
 		.named = s->config.named,
 	};
@@ -268,6 +268,7 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->paused = config->paused;
 	s->miss_interval = MODULES_MISS_SECONDS;
 	s->mods = mods;
+	s->uprobes = place->uprobes;
 	s->told.sideband = place->sideband;
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods, place->modules);

@@ -19,6 +19,7 @@ struct sideband;
 struct target;
 struct target_family;
 struct ticks_clock;
+struct uprobe_pool;
 struct view;
 
 /* What the sessions of one collector share; outlives them. */
@@ -26,6 +27,7 @@ struct session_place {
 	struct modules *modules;	/* of all processes: what frames are told by */
 	struct target_family *family;
 	const struct ticks_clock *clock;
+	struct uprobe_pool *uprobes;	/* or NULL: they are watched by agents */
 	struct sideband *sideband;	/* or NULL: they are polled */
 };
 

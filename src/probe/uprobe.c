@@ -23,6 +23,7 @@
 #include "elf/file.h"
 #include "probe/placed.h"
 #include "probe/uprobe_kernel.h"
+#include "probe/uprobe_pool.h"
 #include "probe/uprobe_tids.h"
 #include "target/facts.h"
 #include "target/target.h"
@@ -47,8 +48,8 @@ struct uprobes {
 	probe_event_fn fn;
 	void *ctx;
 	size_t handed, bad;
-	uint8_t *kept;			/* registers and stacks of records that pass, for events are looked at later; KEPT_MAX */
 	size_t read, read_max;		/* bytes */
+	uint8_t *kept;			/* registers and stacks of records that pass, for events are looked at later; KEPT_MAX */
 	size_t nkept;
 	uint64_t copied;
 	char where[160];
@@ -133,7 +134,7 @@ static struct err *prepare(struct probe *p, struct target *t, const struct modul
 		init.ns_dev = st.st_dev;
 		init.ns_ino = st.st_ino;
 	}
-	err = uprobe_kernel_open(&init, (enum uprobe_way)u->a.config.uprobe_way, &u->kernel);
+	err = uprobe_pool_open(u->a.config.uprobes, &init, &u->kernel);
 	if (!err && uprobe_kernel_passes(u->kernel))
 		u->kept = xmalloc(KEPT_MAX);
 	return err;
@@ -421,7 +422,7 @@ static void destroy(struct probe *p)
 {
 	struct uprobes *u = uprobes_of(p);
 
-	uprobe_kernel_close(u->kernel);
+	uprobe_pool_close(u->a.config.uprobes, u->kernel);
 	free(u->tids);
 	free(u->kept);
 	agent_free_found(&u->a);

@@ -36,7 +36,8 @@ struct bpf_kernel {
 	struct uprobe_kernel base;	/* first; its ctl is mapped */
 	struct bpf_object *object;
 	struct uprobe_ring ring;
-	int counts_fd;
+	int counts_fd, live_fd;
+	bool filled;		/* addresses may have gone into `live` */
 	int entry, back, session;	/* programs; -1: not loaded. Belong to `object` */
 	int *links;
 	size_t nlinks, links_cap;
@@ -103,6 +104,16 @@ static struct err *refused(enum uprobe_way way, int error)
 		       way == UPROBE_WAY_SESSION ? "6.13" : "6.6 with BTF", strerror(-error));
 }
 
+static void bpf_begin(struct uprobe_kernel *base, const struct uprobe_ctl *init)
+{
+	struct bpf_kernel *k = bpf_of(base);
+	unsigned use = base->ctl->use + 1;
+
+	*base->ctl = *init;
+	base->ctl->use = use;
+	k->filled = !init->free_all;
+}
+
 static struct err *open_maps(struct bpf_kernel *k, const struct uprobe_ctl *init)
 {
 	int ctl = bpf_object__find_map_fd_by_name(k->object, "ctl");
@@ -112,7 +123,8 @@ static struct err *open_maps(struct bpf_kernel *k, const struct uprobe_ctl *init
 	if (page == MAP_FAILED)
 		return err_errno(errno, "the kernel doesn't lend its control block");
 	k->base.ctl = page;
-	*k->base.ctl = *init;
+	bpf_begin(&k->base, init);
+	k->live_fd = bpf_object__find_map_fd_by_name(k->object, "live");
 	k->counts_fd = bpf_object__find_map_fd_by_name(k->object, "counts");
 	k->ncpus = libbpf_num_possible_cpus();
 	if (k->ncpus < 1)
@@ -226,14 +238,14 @@ static size_t bpf_read(struct uprobe_kernel *base, size_t max, uprobe_record_fn 
 	return n;
 }
 
-static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
+/* False: they can't be read. */
+static bool sum_counts(struct bpf_kernel *k, struct uprobe_counts *ret)
 {
-	struct bpf_kernel *k = bpf_of(base);
 	uint32_t zero = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	if (bpf_map_lookup_elem(k->counts_fd, &zero, k->each))
-		return;
+		return false;
 	for (int i = 0; i < k->ncpus; i++) {
 		const struct uprobe_counts *c = &k->each[i];
 
@@ -245,6 +257,43 @@ static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
 		ret->lost += c->lost;
 		ret->nested += c->nested;
 	}
+	return true;
+}
+
+static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
+{
+	sum_counts(bpf_of(base), ret);
+}
+
+/* Looks at a quarter of a million buckets, some milliseconds, whatever is in them. */
+static bool empty_live(struct bpf_kernel *k)
+{
+	enum { BATCH = 4096 };	/* addresses of one bucket fit in */
+	uint64_t keys[BATCH];
+	uint8_t values[BATCH];
+	uint32_t at, n;
+	int error = 0;
+
+	for (bool first = true; !error; first = false) {
+		n = BATCH;
+		error = bpf_map_lookup_and_delete_batch(k->live_fd, first ? NULL : &at, &at, keys, values, &n, NULL);
+	}
+	return error == -ENOENT;	/* that was all */
+}
+
+static bool bpf_recycle(struct uprobe_kernel *base)
+{
+	struct bpf_kernel *k = bpf_of(base);
+	struct uprobe_counts counts;
+	uint32_t zero = 0;
+
+	/* once a link is closed its program doesn't run any more, anywhere */
+	bpf_detach(base);
+	uprobe_ring_skip(&k->ring);
+	if (!sum_counts(k, &counts) || (k->filled && counts.recorded && !empty_live(k)))
+		return false;
+	memset(k->each, 0, (size_t)k->ncpus * sizeof(*k->each));
+	return !bpf_map_update_elem(k->counts_fd, &zero, k->each, BPF_ANY);
 }
 
 const struct uprobe_ops uprobe_bpf_ops = {
@@ -254,6 +303,8 @@ const struct uprobe_ops uprobe_bpf_ops = {
 	.read = bpf_read,
 	.counts = bpf_counts,
 	.close = bpf_close,
+	.recycle = bpf_recycle,
+	.begin = bpf_begin,
 	.hit_ns = 1000,
 	.stepped_ns = 13000,
 	.return_ns = 750,

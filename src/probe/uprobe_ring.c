@@ -72,3 +72,9 @@ void uprobe_ring_done(struct uprobe_ring *ring)
 {
 	__atomic_store_n(ring->consumed, ring->next, __ATOMIC_RELEASE);
 }
+
+void uprobe_ring_skip(struct uprobe_ring *ring)
+{
+	ring->next = __atomic_load_n(ring->produced, __ATOMIC_ACQUIRE);
+	uprobe_ring_done(ring);
+}

@@ -29,5 +29,7 @@ void uprobe_ring_unmap(struct uprobe_ring *ring);	/* one that isn't mapped, too 
 const void *uprobe_ring_next(struct uprobe_ring *ring, size_t *ret_size);
 /* The room of all that have been read is the kernel's again. */
 void uprobe_ring_done(struct uprobe_ring *ring);
+/* The same of all there are, read or not; nobody writes any more. */
+void uprobe_ring_skip(struct uprobe_ring *ring);
 
 #endif
