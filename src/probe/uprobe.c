@@ -77,13 +77,11 @@ static uint64_t cookie_of(const struct site *s)
 	       (uint64_t)frees << UPROBE_IS_FREE | (uint64_t)args->bytes << UPROBE_BYTES;
 }
 
-/* Attach to the sites of one module that aren't yet, those that free or those that allocate. */
-static struct err *link_text(struct uprobes *u, struct target *t, size_t text, bool frees)
+/* Add the sites of one module that aren't attached to yet, those that free or those that allocate. */
+static size_t add_points(struct uprobes *u, size_t text, bool frees, struct uprobe_point *points, size_t n)
 {
 	struct agent *a = &u->a;
 	const struct text *x = &a->texts[text];
-	CLEANUP_FREE struct uprobe_point *points = xcalloc(a->nsites + 1, sizeof(*points));
-	size_t n = 0;
 
 	for (size_t i = 0; i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
@@ -100,19 +98,54 @@ static struct err *link_text(struct uprobes *u, struct target *t, size_t text, b
 			log_line("%s at %#lx has no instruction near its entry that the kernel emulates: slow",
 				 a->probe.hooks[s->hook].name, (unsigned long)s->addr);
 	}
-	if (!n)
-		return NULL;
-	return uprobe_kernel_attach(u->kernel, target_pid(t), elf_file_fd(x->file), points, n, frees);
+	return n;
 }
 
-/* Frees first: an allocation that is known must not lose its free. */
+enum kinds { FREES = 1, ALLOCS = 2 };
+
+static struct err *link_text(struct uprobes *u, struct target *t, size_t text, unsigned kinds)
+{
+	CLEANUP_FREE struct uprobe_point *points = xcalloc(u->a.nsites + 1, sizeof(*points));
+	size_t nfrees = kinds & FREES ? add_points(u, text, true, points, 0) : 0;
+	size_t n = kinds & ALLOCS ? add_points(u, text, false, points, nfrees) : nfrees;
+
+	if (!n)
+		return NULL;
+	return uprobe_kernel_attach(u->kernel, target_pid(t), elf_file_fd(u->a.texts[text].file), points, nfrees, n);
+}
+
+/* A module with sites that aren't attached to yet; false: none has. *ret_others: another has such, too. */
+static bool next_text(const struct uprobes *u, size_t *ret, bool *ret_others)
+{
+	const struct site *first = NULL;
+
+	*ret_others = false;
+	for (size_t i = 0; i < u->a.nsites; i++) {
+		const struct site *s = &u->a.sites[i];
+		if (s->patched)
+			continue;
+		if (!first)
+			first = s;
+		*ret_others |= s->text != first->text;
+	}
+	*ret = first ? first->text : 0;
+	return first;
+}
+
+/* Frees first: an allocation that is known must not lose its free, which may be another module's. */
 static struct err *link_all(struct uprobes *u, struct target *t)
 {
 	struct err *err = NULL;
+	size_t text;
+	bool others;
 
-	for (int frees = 1; frees >= 0; frees--)
+	if (!next_text(u, &text, &others))
+		return NULL;
+	if (!others)
+		return link_text(u, t, text, FREES | ALLOCS);
+	for (unsigned kind = FREES; kind <= ALLOCS; kind++)
 		for (size_t i = 0; i < u->a.ntexts && !err; i++)
-			err = link_text(u, t, i, frees);
+			err = link_text(u, t, i, kind);
 	return err;
 }
 

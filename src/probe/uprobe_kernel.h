@@ -47,11 +47,12 @@ struct uprobe_point {
 	uint64_t cookie;	/* enum uprobe_cookie */
 };
 /*
- * Probe these places of a file, all of functions that allocate or all of such that free, in the process `pid` alone. The
- * file is the one that `fd` is open on, and may have no name any more.
+ * Probe these places of a file in the process `pid` alone, one after the other: the first `nfrees` are of functions that
+ * free, the others of such that allocate. The file is the one that `fd` is open on, and may have no name any more.
+ * To take out what one call has put in takes the kernel some tens of milliseconds, however many places that are.
  */
-struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-				 bool frees);
+struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t nfrees,
+				 size_t n);
 /* Take out all probes; the rest stays to be read. */
 void uprobe_kernel_detach(struct uprobe_kernel *k);
 

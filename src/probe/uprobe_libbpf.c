@@ -200,8 +200,8 @@ static struct err *attach(struct bpf_kernel *k, int program, int type, unsigned 
 	return NULL;
 }
 
-static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-			      bool frees)
+static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, const struct uprobe_point *points, size_t nfrees,
+			      size_t n)
 {
 	struct bpf_kernel *k = bpf_of(base);
 	CLEANUP_FREE uint64_t *offsets = xcalloc(n + 1, sizeof(*offsets));
@@ -212,11 +212,12 @@ static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, con
 		offsets[i] = points[i].offset;
 		cookies[i] = points[i].cookie;
 	}
-	if (!frees && k->sessions)
+	/* of a free it skips the return, too */
+	if (n > nfrees && k->sessions)
 		return attach(k, k->session, ATTACH_UPROBE_SESSION, 0, pid, fd, offsets, cookies, n);
 	/* returns first: an entry without one would wait for it */
-	if (!frees)
-		err = attach(k, k->back, ATTACH_UPROBE_MULTI, FLAG_RETURN, pid, fd, offsets, cookies, n);
+	if (n > nfrees)
+		err = attach(k, k->back, ATTACH_UPROBE_MULTI, FLAG_RETURN, pid, fd, offsets + nfrees, cookies + nfrees, n - nfrees);
 	if (!err)
 		err = attach(k, k->entry, ATTACH_UPROBE_MULTI, 0, pid, fd, offsets, cookies, n);
 	return err;

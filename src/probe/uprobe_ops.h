@@ -9,8 +9,8 @@
 
 struct uprobe_ops {
 	struct err *(*open)(const struct uprobe_ctl *init, enum uprobe_way way, struct uprobe_kernel **ret);
-	struct err *(*attach)(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-			      bool frees);
+	struct err *(*attach)(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points,
+			      size_t nfrees, size_t n);
 	void (*detach)(struct uprobe_kernel *k);
 	size_t (*read)(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);
 	void (*counts)(struct uprobe_kernel *k, struct uprobe_counts *ret);

@@ -11,7 +11,7 @@
  *   live      hash of sampled blocks' addresses, all its memory taken beforehand
  *   ring      records, mapped into heaptop: read without a system call
  *   programs  one per way of attaching
- *   links     one for all allocations of a round of placing, one for all frees
+ *   links     one for all places of a file, or one for its returns and one for its entries
  *
  * All but the links are opened together and serve one process, then, emptied, another (uprobe_pool.h): they live until the
  * pool closes them. Links are a process's: they are closed before anything is emptied.

@@ -96,15 +96,15 @@ static struct uprobe_kernel *opened(enum uprobe_way best, uint64_t rate)
 static void attach(struct uprobe_kernel *k)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct uprobe_point at_take = { .addr = (uintptr_t)take, .cookie = 1 << UPROBE_SIZE };
-	struct uprobe_point at_give = { .addr = (uintptr_t)give, .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE };
+	struct uprobe_point points[] = {
+		{ .addr = (uintptr_t)give, .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE },
+		{ .addr = (uintptr_t)take, .cookie = 1 << UPROBE_SIZE },
+	};
 
 	assert_true(fd >= 0);
-	assert_true(ownpoint_offset((uintptr_t)take, &at_take.offset));
-	assert_true(ownpoint_offset((uintptr_t)give, &at_give.offset));
-	struct err *err = uprobe_kernel_attach(k, getpid(), fd, &at_give, 1, true);
-	if (!err)
-		err = uprobe_kernel_attach(k, getpid(), fd, &at_take, 1, false);
+	assert_true(ownpoint_offset((uintptr_t)give, &points[0].offset));
+	assert_true(ownpoint_offset((uintptr_t)take, &points[1].offset));
+	struct err *err = uprobe_kernel_attach(k, getpid(), fd, points, 1, ARRAY_SIZE(points));
 	if (err)
 		fail_msg("%s", err->text);
 	close(fd);
