@@ -2,16 +2,13 @@
 # The second probe on a program's children: one after the other and at the same time, forked and executed, each has its own
 # figures to the block and nothing of the one before it; what is open in the kernel serves one after the other; nothing stays.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
+. "$abs_top_srcdir/tests/lib/inkernel.sh"
 need python3 bpftool setpriv
 need_ptrace
 grep -q "define WITH_BPF" "$abs_top_builddir/config.h" || skip_all "built without BPF"
 family=$VICTIMS/victim_family
 said=$tmp/said
-# ids are given once: what is there at a time and wasn't before has to go, whatever another program adds meanwhile
-ids() { for kind in link prog map; do bpftool -j $kind list | grep -o '"id":[0-9]*' | sed "s/^/$kind /"; done | sort; }
-ids >"$tmp/before"
-note_new() { ids | comm -13 "$tmp/before" - >"$tmp/new"; }
-new_gone() { [ -z "$(ids | comm -12 "$tmp/new" -)" ]; }
+note_before
 
 # script WAY TEXT [OPTION...]: a shell script, "$1" is the program and says to file "$0"
 script() {
@@ -92,7 +89,7 @@ for ((i = 0; i < rounds; i++)); do
     sh -c 'for n in 1 2 3 4 5 6 7 8; do "$1" leaf 20 >>"$0"; done; echo done >>"$0"' "$said" "$family"
   until_true 20 test -s "$said"
   note_new
-  [ -s "$tmp/new" ] || wrong=$((wrong + 100))
+  is_new || wrong=$((wrong + 100))
   kill -KILL "$started"
   wait "$started" 2>/dev/null
   until_true 30 grep -q '^done' "$said" && [ "$(grep -c 'allocs 20' "$said")" = 8 ] || wrong=$((wrong + 1))
