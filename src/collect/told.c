@@ -54,7 +54,7 @@ bool told_due(const struct told *t, enum sideband_news what, double now, double 
 {
 	double last = what == SIDEBAND_EXEC ? t->exec : what == SIDEBAND_THREADS ? t->threads : t->code;
 
-	if (t->sideband && now - last > MOMENT && interval < SECONDS)
+	if (t->pid && now - last > MOMENT && interval < SECONDS)
 		interval = SECONDS;
 	return since >= interval;
 }

@@ -266,7 +266,7 @@ static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
 	sum_counts(bpf_of(base), ret);
 }
 
-/* Looks at a quarter of a million buckets, some milliseconds, whatever is in them. */
+/* Looks at a quarter of a million buckets, a third of a millisecond. */
 static bool empty_live(struct bpf_kernel *k)
 {
 	enum { BATCH = 4096 };	/* addresses of one bucket fit in */

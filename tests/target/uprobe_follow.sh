@@ -3,7 +3,7 @@
 # figures to the block and nothing of the one before it; what is open in the kernel serves one after the other; nothing stays.
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
 . "$abs_top_srcdir/tests/lib/inkernel.sh"
-need python3 bpftool setpriv
+need python3 bpftool setpriv strace
 need_ptrace
 grep -q "define WITH_BPF" "$abs_top_builddir/config.h" || skip_all "built without BPF"
 family=$VICTIMS/victim_family
@@ -65,6 +65,37 @@ ok "each counted to the block" figures_right 10
 ok "of six at a time four are kept" test "$(opened)" -le 7
 note_new
 ok "the kernel holds nothing of it" until_true 60 new_gone
+
+# ---- the kernel tells of children as of the first process: their maps aren't read over and over ----
+# Readings in three seconds of a child that does nothing: one a second, and as many for what RSS is made of; polled it is
+# up to sixty.
+: >"$said"
+# shellcheck disable=SC2016
+start "$tmp/frames" "$HEAPTOP" --probe=uprobe -r 1 -b -x -d 0.2 --process=all -- sh -c '"$1" hold >>"$0"; exit 3' "$said" "$family"
+heaptop=$started
+ok "a child waits" until_true 60 grep -qs '^ready' "$said"
+shell=$(pgrep -P "$heaptop" -x sh)
+child=$(pgrep -P "$shell" -x victim_family)
+ok "it is watched" until_true 60 grep -q "^# pid: $child" "$tmp/frames"
+start "$tmp/strace" strace -f -qq -e trace=openat -o "$tmp/trace" -p "$heaptop"
+tracer=$started
+began=$EPOCHREALTIME
+three_later() { awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { exit !(b - a >= 3) }'; }
+until_true 60 three_later
+kill -TERM "$tracer"
+finish "$tracer" 20
+took=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print int(b - a) }')
+readings=$(grep -Ec "\"/proc/$child/task/[0-9]+/maps\"" "$tmp/trace")
+diag "$readings readings in $took s"
+isnt "the child's maps are read" "$readings" 0
+ok "but not often" test "$readings" -le $((2 * took + 4))
+kill -USR1 "$child"
+ok "it works" until_true 20 grep -q '^pid' "$said"
+kill -TERM "$child"
+finish "$heaptop" 60
+is "the shell ends, and heaptop with it" "$status" 3
+cp "$tmp/frames" "$tmp/out"
+ok "its figures are its own" figures_right 1
 
 # ---- with the two capabilities that it takes ----
 chmod 711 "$tmp"
