@@ -1,6 +1,6 @@
 /*
  * What heaptop has open in the kernel for uprobes, of all processes it watches: what serves none just now is kept for the
- * next. Opening it takes far longer than most of what a script executes runs: the verifier, and 100 MB of pages for its maps.
+ * next. Opening it takes far longer than most of what a script executes runs: the verifier, and 84 MiB of pages for its maps.
  *
  * Each serves one process at a time. When that has ended, or has executed another program, it is given back: its
  * probes are taken out, which waits for those that run just now, then its counters, addresses, records and control block are
