@@ -34,7 +34,7 @@ struct collect_config {
 	bool auto_rate, exact;
 	bool mmap;			/* mappings count, too */
 	bool uprobe;			/* nothing is placed in the program: probe_uprobe_create(); */
-	unsigned uprobe_way;		/* as probe_config's */
+	unsigned uprobe_way;		/* the best that is tried, an enum uprobe_way */
 	bool faults;			/* page faults are sampled */
 	bool no_res;			/* what is resident isn't looked at */
 	uint64_t min_size;		/* bytes: smaller blocks don't count */

@@ -121,8 +121,8 @@ static struct err *place(struct session *s)
 
 struct err *session_enter_image(struct session *s)
 {
+	told_watch(&s->told, target_pid(s->target));
 	struct err *err = session_refresh_modules(s);
-
 	if (!err)
 		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
 	if (!err)

@@ -11,7 +11,9 @@
 #include "base/mem.h"
 #include "base/ticks.h"
 #include "collect/processes.h"
+#include "collect/told.h"
 #include "elf/modules.h"
+#include "probe/uprobe_pool.h"
 #include "target/target.h"
 
 #define NEWS_MAX 1000		/* reports in a row before the rings are looked at again */
@@ -35,6 +37,7 @@ struct follow *follow_create(const struct collect_config *config, struct modules
 	f->exit_code = -1;
 	f->place = (struct session_place){
 		.modules = modules, .family = target_family_create(), .clock = &f->clock,
+		.uprobes = config->uprobe ? uprobe_pool_create((enum uprobe_way)config->uprobe_way) : NULL,
 	};
 	processes_init(&f->ps);
 	return f;
@@ -46,6 +49,8 @@ void follow_destroy(struct follow *f)
 		return;
 	processes_deinit(&f->ps);
 	target_family_destroy(f->place.family);
+	uprobe_pool_destroy(f->place.uprobes);
+	sideband_close(f->place.sideband);
 	free(f->polls);
 	free(f->thread);
 	free(f);
@@ -90,6 +95,9 @@ struct err *follow_open(struct follow *f, char **ret_refusals, int *ret_exit)
 
 	*ret_refusals = NULL;
 	ticks_clock_init(&f->clock);
+	/* the agent's lease is renewed all the time anyway, and its owner may lack the rights */
+	if (f->config.uprobe)
+		f->place.sideband = told_open();
 	size_t n = launched(f) ? 1 : f->config.npids;
 	CLEANUP_FREE struct session **opened = xcalloc(n, sizeof(struct session *));
 	for (size_t i = 0; i < n; i++)

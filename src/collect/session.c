@@ -226,7 +226,7 @@ struct probe_config session_probe_config(const struct session *s)
 		 * rate a running process is never made to wait. */
 		.raise = s->control.on && s->attached,
 		.max_stack = s->config.max_stack,
-		.uprobe_way = s->config.uprobe_way,
+		.uprobes = s->uprobes,
 		.ns_per_tick = s->clock.ns_per_tick,
 		.named = s->config.named,
 	};
@@ -268,6 +268,8 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->paused = config->paused;
 	s->miss_interval = MODULES_MISS_SECONDS;
 	s->mods = mods;
+	s->uprobes = place->uprobes;
+	s->told.sideband = place->sideband;
 	s->unwinder = unwinder_create(s->mods);
 	s->frames = frames_create(s->mods, place->modules);
 	s->heap = new_heap(s);
@@ -301,9 +303,6 @@ struct err *session_open(const struct collect_config *config, const struct sessi
 	*ret_exit = pid ? 1 : LAUNCH_FAILED;
 	struct err *err = config->record ? recorder_create(config->record, &s->recorder) : NULL;
 	s->intake.recorder = s->recorder;
-	/* the agent's lease is renewed all the time anyway, and its owner may lack the rights */
-	if (config->uprobe)
-		told_init(&s->told);
 	if (!err)
 		err = pid ? session_enter_attached(s, pid, ret_exit) : session_enter_launched(s, ret_exit);
 	if (err) {
@@ -529,7 +528,7 @@ static void look_after(struct session *s)
 {
 	double now = monotonic_seconds();
 
-	told_step(&s->told, target_pid(s->target), now);
+	told_step(&s->told, now);
 	if (s->placed && told_due(&s->told, SIDEBAND_EXEC, now, now - s->last_renew, RENEW_SECONDS)) {
 		/* ERR_GONE here is seen by target_poll too */
 		struct err *err = s->probe->ops->renew(s->probe, s->target);

@@ -15,9 +15,11 @@
 struct err;
 struct modules;
 struct session;
+struct sideband;
 struct target;
 struct target_family;
 struct ticks_clock;
+struct uprobe_pool;
 struct view;
 
 /* What the sessions of one collector share; outlives them. */
@@ -25,6 +27,8 @@ struct session_place {
 	struct modules *modules;	/* of all processes: what frames are told by */
 	struct target_family *family;
 	const struct ticks_clock *clock;
+	struct uprobe_pool *uprobes;	/* or NULL: they are watched by agents */
+	struct sideband *sideband;	/* or NULL: they are polled */
 };
 
 /*

@@ -10,26 +10,37 @@
 /* So long after it things aren't over: a library's first mapping is told of, but its others and its relocations follow. */
 #define MOMENT 0.5
 
-void told_init(struct told *t)
+struct sideband *told_open(void)
 {
-	struct err *err = sideband_open(&t->sideband);
+	struct sideband *ret;
+	struct err *err = sideband_open(&ret);
 
 	if (err)
 		log_line("%s: mappings are looked at as often as is cheap", err->text);
 	else
 		log_line("perf_event tells what the program maps and executes, and of its threads");
 	err_free(err);
+	return ret;
+}
+
+void told_watch(struct told *t, pid_t pid)
+{
+	if (!t->sideband)
+		return;
+	sideband_watch(t->sideband, pid);
+	t->pid = pid;
 }
 
 void told_deinit(struct told *t)
 {
-	sideband_close(t->sideband);
+	if (t->pid)
+		sideband_unwatch(t->sideband, t->pid);
 	*t = (struct told){ 0 };
 }
 
-void told_step(struct told *t, pid_t pid, double now)
+void told_step(struct told *t, double now)
 {
-	unsigned news = t->sideband ? sideband_take(t->sideband, pid) : 0;
+	unsigned news = t->pid ? sideband_take(t->sideband, t->pid) : 0;
 
 	if (news & SIDEBAND_CODE)
 		t->code = now;
@@ -43,7 +54,7 @@ bool told_due(const struct told *t, enum sideband_news what, double now, double 
 {
 	double last = what == SIDEBAND_EXEC ? t->exec : what == SIDEBAND_THREADS ? t->threads : t->code;
 
-	if (t->sideband && now - last > MOMENT && interval < SECONDS)
+	if (t->pid && now - last > MOMENT && interval < SECONDS)
 		interval = SECONDS;
 	return since >= interval;
 }

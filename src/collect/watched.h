@@ -26,6 +26,7 @@ struct modules;
 struct prefill;
 struct recorder;
 struct unwinder;
+struct uprobe_pool;
 
 #define RENEW_SECONDS 0.1	/* between renewals of the lease */
 
@@ -33,6 +34,7 @@ struct session {
 	struct collect_config config;
 	struct target *target;
 	struct probe *probe;
+	struct uprobe_pool *uprobes;	/* shared by all sessions, or NULL */
 	struct modules *mods;		/* the process's own: where they lie in it */
 	struct unwinder *unwinder;
 	struct frames *frames;

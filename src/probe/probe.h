@@ -22,6 +22,7 @@ struct modules;
 struct named_list;
 struct target;
 struct target_thread;
+struct uprobe_pool;
 
 struct probe_config {
 	uint64_t rate;		/* mean bytes between samples; 0, 1: every call */
@@ -33,7 +34,7 @@ struct probe_config {
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
-	unsigned uprobe_way;	/* uprobes: the best that is tried, an enum uprobe_way; 0: the best there is */
+	struct uprobe_pool *uprobes;	/* uprobes: what they have in the kernel comes from there; outlives the probe */
 };
 
 /* An allocator entry point, hooked or not. */
@@ -59,7 +60,7 @@ struct probe_stats {
 
 /*
  * An event as it is handed over, decoded from its record (wire.h); every length in it has been
- * checked. Pointers lead into the probe's buffer and are valid until the drain that handed it over returns.
+ * checked. Pointers lead into the probe's buffer and are valid until the next drain begins.
  */
 struct probe_event {
 	enum wire_kind kind;

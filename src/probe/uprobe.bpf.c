@@ -83,7 +83,7 @@ static __always_inline void tell_thread(struct uprobe_caller *t, __u64 sp)
 		return;
 	fill(&r->r, t, WIRE_THREAD, 0, sp);
 	bpf_get_current_comm(r->name, sizeof(r->name));
-	bpf_ringbuf_submit(r, 0);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	t->told = 1;
 }
 
@@ -100,7 +100,7 @@ static __always_inline bool uprobe_tell_free(void *env, struct uprobe_caller *t,
 		return false;
 	}
 	fill(r, t, kind, flags, addr);
-	bpf_ringbuf_submit(r, 0);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	UPROBE_COUNT_UP(recorded);
 	return true;
 }
@@ -149,7 +149,7 @@ static __always_inline __u32 copy_step(void *to, __u64 from, __u64 want)
 			break; \
 	} \
 	r->r.bytes = off & ~7u; \
-	bpf_ringbuf_submit(r, 0); \
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); \
 	return true; \
 } while (0)
 
@@ -183,9 +183,12 @@ static __always_inline struct uprobe_caller *this_thread(const struct uprobe_ctl
 	struct bpf_pidns_info ids = { 0 };
 	struct uprobe_caller *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (t && !t->tid) {
+	/* made just now, or left from another program that was served */
+	if (t && t->use != k->use) {
 		__u32 pid = task->pid;
 
+		__builtin_memset(t, 0, sizeof(*t));
+		t->use = k->use;
 		asm volatile("" : "+r"(pid));	/* or clang makes of both ways one that the kernel doesn't take */
 		t->tid = bpf_get_ns_current_pid_tgid(k->ns_dev, k->ns_ino, &ids, sizeof(ids)) ? pid : ids.pid;
 		t->rng = uprobe_mix(k->seed + t->tid * 0x9e3779b97f4a7c15ull);
@@ -246,7 +249,7 @@ static __always_inline int on_return(const struct uprobe_regs *g)
 
 	asm volatile("" : "+r"(result));	/* read here: what is in registers can't be read by a computed address */
 	UPROBE_COUNT_UP(returns);
-	if (k && t)
+	if (k && t && t->use == k->use)
 		uprobe_return(task, k, t, c, g, result);
 	return 0;
 }

@@ -23,11 +23,13 @@
 #include "elf/file.h"
 #include "probe/placed.h"
 #include "probe/uprobe_kernel.h"
+#include "probe/uprobe_pool.h"
 #include "probe/uprobe_tids.h"
 #include "target/facts.h"
 #include "target/target.h"
 
-#define READ_MAX 200000u	/* records a round */
+#define READ_MAX 200000u	/* records a round, */
+#define READ_BYTES (UPROBE_RING_BYTES / 8)	/* and bytes, where their room is the kernel's again only with the next */
 #define KEPT_MAX (64u << 20)	/* and bytes of stacks: as much as a ring has; touched as far as they are used */
 #define RECORD_KEPT (sizeof(struct wire_regs) + UPROBE_STACK_MAX)	/* at most */
 
@@ -46,6 +48,7 @@ struct uprobes {
 	probe_event_fn fn;
 	void *ctx;
 	size_t handed, bad;
+	size_t read, read_max;		/* bytes */
 	uint8_t *kept;			/* registers and stacks of records that pass, for events are looked at later; KEPT_MAX */
 	size_t nkept;
 	uint64_t copied;
@@ -74,13 +77,11 @@ static uint64_t cookie_of(const struct site *s)
 	       (uint64_t)frees << UPROBE_IS_FREE | (uint64_t)args->bytes << UPROBE_BYTES;
 }
 
-/* Attach to the sites of one module that aren't yet, those that free or those that allocate. */
-static struct err *link_text(struct uprobes *u, struct target *t, size_t text, bool frees)
+/* Add the sites of one module that aren't attached to yet, those that free or those that allocate. */
+static size_t add_points(struct uprobes *u, size_t text, bool frees, struct uprobe_point *points, size_t n)
 {
 	struct agent *a = &u->a;
 	const struct text *x = &a->texts[text];
-	CLEANUP_FREE struct uprobe_point *points = xcalloc(a->nsites + 1, sizeof(*points));
-	size_t n = 0;
 
 	for (size_t i = 0; i < a->nsites; i++) {
 		struct site *s = &a->sites[i];
@@ -97,19 +98,54 @@ static struct err *link_text(struct uprobes *u, struct target *t, size_t text, b
 			log_line("%s at %#lx has no instruction near its entry that the kernel emulates: slow",
 				 a->probe.hooks[s->hook].name, (unsigned long)s->addr);
 	}
-	if (!n)
-		return NULL;
-	return uprobe_kernel_attach(u->kernel, target_pid(t), elf_file_fd(x->file), points, n, frees);
+	return n;
 }
 
-/* Frees first: an allocation that is known must not lose its free. */
+enum kinds { FREES = 1, ALLOCS = 2 };
+
+static struct err *link_text(struct uprobes *u, struct target *t, size_t text, unsigned kinds)
+{
+	CLEANUP_FREE struct uprobe_point *points = xcalloc(u->a.nsites + 1, sizeof(*points));
+	size_t nfrees = kinds & FREES ? add_points(u, text, true, points, 0) : 0;
+	size_t n = kinds & ALLOCS ? add_points(u, text, false, points, nfrees) : nfrees;
+
+	if (!n)
+		return NULL;
+	return uprobe_kernel_attach(u->kernel, target_pid(t), elf_file_fd(u->a.texts[text].file), points, nfrees, n);
+}
+
+/* A module with sites that aren't attached to yet; false: none has. *ret_others: another has such, too. */
+static bool next_text(const struct uprobes *u, size_t *ret, bool *ret_others)
+{
+	const struct site *first = NULL;
+
+	*ret_others = false;
+	for (size_t i = 0; i < u->a.nsites; i++) {
+		const struct site *s = &u->a.sites[i];
+		if (s->patched)
+			continue;
+		if (!first)
+			first = s;
+		*ret_others |= s->text != first->text;
+	}
+	*ret = first ? first->text : 0;
+	return first;
+}
+
+/* Frees first: an allocation that is known must not lose its free, which may be another module's. */
 static struct err *link_all(struct uprobes *u, struct target *t)
 {
 	struct err *err = NULL;
+	size_t text;
+	bool others;
 
-	for (int frees = 1; frees >= 0; frees--)
+	if (!next_text(u, &text, &others))
+		return NULL;
+	if (!others)
+		return link_text(u, t, text, FREES | ALLOCS);
+	for (unsigned kind = FREES; kind <= ALLOCS; kind++)
 		for (size_t i = 0; i < u->a.ntexts && !err; i++)
-			err = link_text(u, t, i, frees);
+			err = link_text(u, t, i, kind);
 	return err;
 }
 
@@ -131,7 +167,7 @@ static struct err *prepare(struct probe *p, struct target *t, const struct modul
 		init.ns_dev = st.st_dev;
 		init.ns_ino = st.st_ino;
 	}
-	err = uprobe_kernel_open(&init, (enum uprobe_way)u->a.config.uprobe_way, &u->kernel);
+	err = uprobe_pool_open(u->a.config.uprobes, &init, &u->kernel);
 	if (!err && uprobe_kernel_passes(u->kernel))
 		u->kept = xmalloc(KEPT_MAX);
 	return err;
@@ -263,15 +299,14 @@ static void keep(struct uprobes *u, struct probe_event *e)
 	u->nkept += sizeof(*e->regs) + e->stack_bytes;
 }
 
-/* False: no room for another one's stack. */
-static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
+/* An event of it, unless there is none. */
+static void take_record(struct uprobes *u, const struct uprobe_record *r, size_t size)
 {
-	struct uprobes *u = ctx;
 	struct probe_event e = { .kind = (enum wire_kind)r->kind, .flags = r->flags, .addr = r->addr };
 
 	if (!tids_slot(u->tids, r->tid, &e.slot)) {
 		u->no_slot++;
-		return true;
+		return;
 	}
 	e.tsc = to_ticks(u, r->ns);
 	if (e.kind == WIRE_THREAD && size >= sizeof(struct uprobe_thread_record)) {
@@ -292,11 +327,20 @@ static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
 		u->copied++;
 	} else if (e.kind != WIRE_FREE && e.kind != WIRE_UNFREE) {
 		u->bad++;
-		return true;
+		return;
 	}
 	u->handed++;
 	u->fn(u->ctx, &e);
-	return u->nkept + RECORD_KEPT <= KEPT_MAX;
+}
+
+/* False: enough for this round, or no room for another one's stack. */
+static bool on_record(void *ctx, const struct uprobe_record *r, size_t size)
+{
+	struct uprobes *u = ctx;
+
+	take_record(u, r, size);
+	u->read += size;
+	return u->read < u->read_max && u->nkept + RECORD_KEPT <= KEPT_MAX;
 }
 
 static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx)
@@ -305,7 +349,6 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	struct timespec ts;
 
 	(void)t;
-	(void)last;
 	if (!u->kernel)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -315,7 +358,9 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	u->ctx = ctx;
 	u->handed = 0;
 	u->nkept = 0;
-	uprobe_kernel_read(u->kernel, READ_MAX, on_record, u);
+	u->read = 0;
+	u->read_max = last || u->kept ? SIZE_MAX : READ_BYTES;
+	uprobe_kernel_read(u->kernel, last ? SIZE_MAX : READ_MAX, on_record, u);
 	return u->handed;
 }
 
@@ -410,7 +455,7 @@ static void destroy(struct probe *p)
 {
 	struct uprobes *u = uprobes_of(p);
 
-	uprobe_kernel_close(u->kernel);
+	uprobe_pool_close(u->a.config.uprobes, u->kernel);
 	free(u->tids);
 	free(u->kept);
 	agent_free_found(&u->a);

@@ -487,22 +487,19 @@ static void first_attach(struct hits *h, pid_t pid)
 	read_name(pid, pid, h->name);
 }
 
-static struct err *hits_attach(struct uprobe_kernel *base, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-			       bool frees)
+/* All of functions that allocate, or all of such that free. */
+static struct err *attach_kind(struct hits *h, int fd, const struct uprobe_point *points, size_t n, bool frees)
 {
-	struct hits *h = hits_of(base);
 	CLEANUP_FREE uint64_t *offsets = xcalloc(n + 1, sizeof(*offsets));
 	struct err *err = NULL;
 
-	if (!h->pid)
-		first_attach(h, pid);
 	for (size_t i = 0; i < n; i++) {
 		offsets[i] = points[i].offset;
 		VEC_GROW(h->places, h->nplaces, h->places_cap);
 		h->places[h->nplaces++] = (struct place){ points[i].addr, points[i].cookie };
 	}
 	/* returns first: an entry without one would wait for it */
-	for (int returns = !frees; returns >= 0 && !err; returns--) {
+	for (int returns = !frees; returns >= 0 && !err && n; returns--) {
 		uint64_t event;
 
 		err = tracefs_event(h->tracefs, returns, fd, offsets, n, &event);
@@ -510,6 +507,17 @@ static struct err *hits_attach(struct uprobe_kernel *base, pid_t pid, int fd, co
 			err = open_threads(h, event, returns, frees);
 	}
 	return err;
+}
+
+static struct err *hits_attach(struct uprobe_kernel *base, pid_t pid, int fd, const struct uprobe_point *points, size_t nfrees,
+			       size_t n)
+{
+	struct hits *h = hits_of(base);
+
+	if (!h->pid)
+		first_attach(h, pid);
+	struct err *err = attach_kind(h, fd, points, nfrees, true);
+	return err ? err : attach_kind(h, fd, points + nfrees, n - nfrees, false);
 }
 
 static void hits_detach(struct uprobe_kernel *base)

@@ -73,10 +73,10 @@ struct uprobe_ctl *uprobe_kernel_ctl(struct uprobe_kernel *k)
 	return k->ctl;
 }
 
-struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-				 bool frees)
+struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t nfrees,
+				 size_t n)
 {
-	return k->ops->attach(k, pid, fd, points, n, frees);
+	return k->ops->attach(k, pid, fd, points, nfrees, n);
 }
 
 void uprobe_kernel_detach(struct uprobe_kernel *k)

@@ -47,19 +47,20 @@ struct uprobe_point {
 	uint64_t cookie;	/* enum uprobe_cookie */
 };
 /*
- * Probe these places of a file, all of functions that allocate or all of such that free, in the process `pid` alone. The
- * file is the one that `fd` is open on, and may have no name any more.
+ * Probe these places of a file in the process `pid` alone, one after the other: the first `nfrees` are of functions that
+ * free, the others of such that allocate. The file is the one that `fd` is open on, and may have no name any more.
+ * To take out what one call has put in takes the kernel some tens of milliseconds, however many places that are.
  */
-struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-				 bool frees);
+struct err *uprobe_kernel_attach(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t nfrees,
+				 size_t n);
 /* Take out all probes; the rest stays to be read. */
 void uprobe_kernel_detach(struct uprobe_kernel *k);
 
 /*
  * Hand over the records there are, in the order they were written, which is one that keeps causes before their
- * effects; `max` at most. Their sizes are checked, nothing else. Each is there until its room is written over: where they pass
- * (uprobe_kernel_passes) that is with the next one, else by the kernel once it has gone around the ring. A call that
- * returns false is the last. Returns the number.
+ * effects; `max` at most. Their sizes are checked, nothing else. Where they pass (uprobe_kernel_passes) each is there for its
+ * call only; else until the next uprobe_kernel_read: only then the kernel may write there again, so what is read at once should
+ * be a part of the ring. A call that returns false is the last. Returns the number.
  */
 typedef bool (*uprobe_record_fn)(void *ctx, const struct uprobe_record *r, size_t size);
 size_t uprobe_kernel_read(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/uprobe_ring.h"
 
 /* The object file, in the binary: bpf.S. */
 extern const char uprobe_bpf_start[], uprobe_bpf_end[];
@@ -34,18 +35,15 @@ struct link_create_uprobe_multi {
 struct bpf_kernel {
 	struct uprobe_kernel base;	/* first; its ctl is mapped */
 	struct bpf_object *object;
-	struct ring_buffer *ring;
-	int counts_fd;
+	struct uprobe_ring ring;
+	int counts_fd, live_fd;
+	bool filled;		/* addresses may have gone into `live` */
 	int entry, back, session;	/* programs; -1: not loaded. Belong to `object` */
 	int *links;
 	size_t nlinks, links_cap;
 	bool sessions;
 	struct uprobe_counts *each;	/* one a processor */
 	int ncpus;
-	/* while reading */
-	uprobe_record_fn fn;
-	void *ctx;
-	size_t n, max;
 };
 
 static struct bpf_kernel *bpf_of(struct uprobe_kernel *k)
@@ -106,13 +104,14 @@ static struct err *refused(enum uprobe_way way, int error)
 		       way == UPROBE_WAY_SESSION ? "6.13" : "6.6 with BTF", strerror(-error));
 }
 
-static int on_record(void *ctx, void *data, size_t size)
+static void bpf_begin(struct uprobe_kernel *base, const struct uprobe_ctl *init)
 {
-	struct bpf_kernel *k = ctx;
-	const struct uprobe_record *r = data;
+	struct bpf_kernel *k = bpf_of(base);
+	unsigned use = base->ctl->use + 1;
 
-	bool more = size < sizeof(*r) || k->fn(k->ctx, r, size);
-	return ++k->n < k->max && more ? 0 : -EAGAIN;	/* this one counts as read all the same */
+	*base->ctl = *init;
+	base->ctl->use = use;
+	k->filled = !init->free_all;
 }
 
 static struct err *open_maps(struct bpf_kernel *k, const struct uprobe_ctl *init)
@@ -124,14 +123,15 @@ static struct err *open_maps(struct bpf_kernel *k, const struct uprobe_ctl *init
 	if (page == MAP_FAILED)
 		return err_errno(errno, "the kernel doesn't lend its control block");
 	k->base.ctl = page;
-	*k->base.ctl = *init;
+	bpf_begin(&k->base, init);
+	k->live_fd = bpf_object__find_map_fd_by_name(k->object, "live");
 	k->counts_fd = bpf_object__find_map_fd_by_name(k->object, "counts");
 	k->ncpus = libbpf_num_possible_cpus();
 	if (k->ncpus < 1)
 		return err_errno(-k->ncpus, "the number of processors isn't known");
 	k->each = xcalloc((size_t)k->ncpus, sizeof(*k->each));
-	k->ring = ring_buffer__new(ring, on_record, k, NULL);
-	return k->ring ? NULL : err_errno(errno, "the kernel's ring of records can't be mapped");
+	int errnum = uprobe_ring_map(&k->ring, ring, UPROBE_RING_BYTES);
+	return errnum ? err_errno(errnum, "the kernel's ring of records can't be mapped") : NULL;
 }
 
 static void bpf_detach(struct uprobe_kernel *base)
@@ -148,7 +148,7 @@ static void bpf_close(struct uprobe_kernel *base)
 	struct bpf_kernel *k = bpf_of(base);
 
 	bpf_detach(base);
-	ring_buffer__free(k->ring);
+	uprobe_ring_unmap(&k->ring);
 	if (base->ctl)
 		munmap(base->ctl, (size_t)sysconf(_SC_PAGESIZE));
 	bpf_object__close(k->object);
@@ -200,8 +200,8 @@ static struct err *attach(struct bpf_kernel *k, int program, int type, unsigned 
 	return NULL;
 }
 
-static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-			      bool frees)
+static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, const struct uprobe_point *points, size_t nfrees,
+			      size_t n)
 {
 	struct bpf_kernel *k = bpf_of(base);
 	CLEANUP_FREE uint64_t *offsets = xcalloc(n + 1, sizeof(*offsets));
@@ -212,11 +212,12 @@ static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, con
 		offsets[i] = points[i].offset;
 		cookies[i] = points[i].cookie;
 	}
-	if (!frees && k->sessions)
+	/* of a free it skips the return, too */
+	if (n > nfrees && k->sessions)
 		return attach(k, k->session, ATTACH_UPROBE_SESSION, 0, pid, fd, offsets, cookies, n);
 	/* returns first: an entry without one would wait for it */
-	if (!frees)
-		err = attach(k, k->back, ATTACH_UPROBE_MULTI, FLAG_RETURN, pid, fd, offsets, cookies, n);
+	if (n > nfrees)
+		err = attach(k, k->back, ATTACH_UPROBE_MULTI, FLAG_RETURN, pid, fd, offsets + nfrees, cookies + nfrees, n - nfrees);
 	if (!err)
 		err = attach(k, k->entry, ATTACH_UPROBE_MULTI, 0, pid, fd, offsets, cookies, n);
 	return err;
@@ -225,23 +226,27 @@ static struct err *bpf_attach(struct uprobe_kernel *base, pid_t pid, int fd, con
 static size_t bpf_read(struct uprobe_kernel *base, size_t max, uprobe_record_fn fn, void *ctx)
 {
 	struct bpf_kernel *k = bpf_of(base);
+	const struct uprobe_record *r;
+	size_t n = 0, size;
+	bool more = true;
 
-	k->fn = fn;
-	k->ctx = ctx;
-	k->n = 0;
-	k->max = max;
-	ring_buffer__consume(k->ring);
-	return k->n;
+	/* those of the last time: whoever has them has looked at them by now */
+	uprobe_ring_done(&k->ring);
+	while (more && n < max && (r = uprobe_ring_next(&k->ring, &size))) {
+		more = size < sizeof(*r) || fn(ctx, r, size);
+		n++;	/* the last one counts as read all the same */
+	}
+	return n;
 }
 
-static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
+/* False: they can't be read. */
+static bool sum_counts(struct bpf_kernel *k, struct uprobe_counts *ret)
 {
-	struct bpf_kernel *k = bpf_of(base);
 	uint32_t zero = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	if (bpf_map_lookup_elem(k->counts_fd, &zero, k->each))
-		return;
+		return false;
 	for (int i = 0; i < k->ncpus; i++) {
 		const struct uprobe_counts *c = &k->each[i];
 
@@ -253,6 +258,43 @@ static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
 		ret->lost += c->lost;
 		ret->nested += c->nested;
 	}
+	return true;
+}
+
+static void bpf_counts(struct uprobe_kernel *base, struct uprobe_counts *ret)
+{
+	sum_counts(bpf_of(base), ret);
+}
+
+/* Looks at a quarter of a million buckets, a third of a millisecond. */
+static bool empty_live(struct bpf_kernel *k)
+{
+	enum { BATCH = 4096 };	/* addresses of one bucket fit in */
+	uint64_t keys[BATCH];
+	uint8_t values[BATCH];
+	uint32_t at, n;
+	int error = 0;
+
+	for (bool first = true; !error; first = false) {
+		n = BATCH;
+		error = bpf_map_lookup_and_delete_batch(k->live_fd, first ? NULL : &at, &at, keys, values, &n, NULL);
+	}
+	return error == -ENOENT;	/* that was all */
+}
+
+static bool bpf_recycle(struct uprobe_kernel *base)
+{
+	struct bpf_kernel *k = bpf_of(base);
+	struct uprobe_counts counts;
+	uint32_t zero = 0;
+
+	/* once a link is closed its program doesn't run any more, anywhere */
+	bpf_detach(base);
+	uprobe_ring_skip(&k->ring);
+	if (!sum_counts(k, &counts) || (k->filled && counts.recorded && !empty_live(k)))
+		return false;
+	memset(k->each, 0, (size_t)k->ncpus * sizeof(*k->each));
+	return !bpf_map_update_elem(k->counts_fd, &zero, k->each, BPF_ANY);
 }
 
 const struct uprobe_ops uprobe_bpf_ops = {
@@ -262,6 +304,8 @@ const struct uprobe_ops uprobe_bpf_ops = {
 	.read = bpf_read,
 	.counts = bpf_counts,
 	.close = bpf_close,
+	.recycle = bpf_recycle,
+	.begin = bpf_begin,
 	.hit_ns = 1000,
 	.stepped_ns = 13000,
 	.return_ns = 750,

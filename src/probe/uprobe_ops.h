@@ -9,12 +9,18 @@
 
 struct uprobe_ops {
 	struct err *(*open)(const struct uprobe_ctl *init, enum uprobe_way way, struct uprobe_kernel **ret);
-	struct err *(*attach)(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points, size_t n,
-			      bool frees);
+	struct err *(*attach)(struct uprobe_kernel *k, pid_t pid, int fd, const struct uprobe_point *points,
+			      size_t nfrees, size_t n);
 	void (*detach)(struct uprobe_kernel *k);
 	size_t (*read)(struct uprobe_kernel *k, size_t max, uprobe_record_fn fn, void *ctx);
 	void (*counts)(struct uprobe_kernel *k, struct uprobe_counts *ret);
 	void (*close)(struct uprobe_kernel *k);		/* takes out all probes first */
+	/*
+	 * Take out all probes and all that the process has left, so that another can be served; false: that can't be done, it
+	 * is to be closed. Then begin() is as open() was. NULL: never.
+	 */
+	bool (*recycle)(struct uprobe_kernel *k);
+	void (*begin)(struct uprobe_kernel *k, const struct uprobe_ctl *init);
 	bool passes;		/* records are there for their call only */
 	/* ns that a hit costs the target at an instruction that the kernel emulates, at one that it steps over, at a return */
 	unsigned hit_ns, stepped_ns, return_ns;

@@ -27,6 +27,8 @@ struct uprobe_caller {
 	__u32 freed;		/* its old block was told to be freed */
 	__u32 told;		/* who it is */
 	__u32 tid;
+	__u32 use;		/* ctl.use that all this is of */
+	__u32 pad;
 };
 
 /* Is a free of this block to be told; a block that was told of; one whose free was. */

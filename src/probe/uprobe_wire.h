@@ -11,7 +11,10 @@
  *   live      hash of sampled blocks' addresses, all its memory taken beforehand
  *   ring      records, mapped into heaptop: read without a system call
  *   programs  one per way of attaching
- *   links     one for all allocations of a round of placing, one for all frees
+ *   links     one for all places of a file, or one for its returns and one for its entries
+ *
+ * All but the links are opened together and serve one process, then, emptied, another (uprobe_pool.h): they live until the
+ * pool closes them. Links are a process's: they are closed before anything is emptied.
  */
 #ifndef HEAPTOP_PROBE_UPROBE_WIRE_H
 #define HEAPTOP_PROBE_UPROBE_WIRE_H
@@ -28,7 +31,7 @@ struct uprobe_ctl {
 	unsigned int active;		/* 0: nothing is recorded */
 	unsigned int free_all;		/* 1: every free is reported; the program sets it when `live` is full */
 	unsigned int max_stack;		/* <= UPROBE_STACK_MAX */
-	unsigned int pad;
+	unsigned int use;		/* which process of those served one after the other, from 1: what a thread has of another is void */
 };
 
 struct uprobe_counts {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -19,6 +20,8 @@ struct ring {
 struct sideband {
 	struct ring *rings;	/* by processor */
 	size_t n;
+	struct sideband_watched *watched;	/* ascending by pid */
+	size_t nwatched, watched_cap;
 };
 
 void sideband_close(struct sideband *s)
@@ -31,6 +34,7 @@ void sideband_close(struct sideband *s)
 			close(s->rings[i].fd);
 	}
 	free(s->rings);
+	free(s->watched);
 	free(s);
 }
 
@@ -82,46 +86,107 @@ struct err *sideband_open(struct sideband **ret)
  * { header; u32 pid, ppid; u32 tid, ptid; u64 time }: all begin with whom they are about, in our PID namespace.
  * LOST: { header; u64 id, lost }.
  */
-unsigned sideband_parse(const struct perf_ring *ring, uint64_t *tail, uint64_t head, pid_t pid)
+static unsigned news_of(const struct perf_event_header *header)
+{
+	if (header->type == PERF_RECORD_MMAP2)
+		return SIDEBAND_CODE;
+	if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
+		return SIDEBAND_EXEC;
+	return header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_EXIT ? SIDEBAND_THREADS : 0;
+}
+
+static void add_all(struct sideband_watched *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		list[i].news = SIDEBAND_ALL;
+}
+
+/* Where it is, or would be. */
+static size_t place_of(const struct sideband_watched *list, size_t n, pid_t pid)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+		if (list[mid].pid < pid)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
+static struct sideband_watched *find(struct sideband_watched *list, size_t n, pid_t pid)
+{
+	size_t at = place_of(list, n, pid);
+
+	return at < n && list[at].pid == pid ? &list[at] : NULL;
+}
+
+void sideband_parse(const struct perf_ring *ring, uint64_t *tail, uint64_t head, struct sideband_watched *list, size_t n)
 {
 	const struct about {
 		struct perf_event_header header;
 		uint32_t pid, other;
 	} *r;
 	uint64_t around[sizeof(*r) / sizeof(uint64_t)];
-	unsigned news = 0;
 
 	while ((r = (const struct about *)perf_ring_record(ring, tail, head, around, sizeof(around)))) {
-		if (r->header.size < sizeof(*r) || r->header.type == PERF_RECORD_LOST)
-			news |= SIDEBAND_ALL;
-		else if ((pid_t)r->pid != pid)
+		if (r->header.size < sizeof(*r) || r->header.type == PERF_RECORD_LOST) {
+			add_all(list, n);
 			continue;
-		else if (r->header.type == PERF_RECORD_MMAP2)
-			news |= SIDEBAND_CODE;
-		else if (r->header.type == PERF_RECORD_COMM && r->header.misc & PERF_RECORD_MISC_COMM_EXEC)
-			news |= SIDEBAND_EXEC;
-		else if (r->header.type == PERF_RECORD_FORK || r->header.type == PERF_RECORD_EXIT)
-			news |= SIDEBAND_THREADS;
+		}
+		struct sideband_watched *w = find(list, n, (pid_t)r->pid);
+		if (w)
+			w->news |= news_of(&r->header);
 	}
 	if (*tail != head) {
 		*tail = head;
-		news |= SIDEBAND_ALL;
+		add_all(list, n);
 	}
-	return news;
 }
 
-unsigned sideband_take(struct sideband *s, pid_t pid)
+static void read_all(struct sideband *s)
 {
-	unsigned news = 0;
-
 	for (size_t i = 0; i < s->n; i++) {
 		struct perf_ring *ring = &s->rings[i].ring;
 		uint64_t head = perf_ring_head(ring), tail = ring->tail;
 
 		if (tail == head)
 			continue;
-		news |= sideband_parse(ring, &tail, head, pid);
+		sideband_parse(ring, &tail, head, s->watched, s->nwatched);
 		perf_ring_done(ring, tail);
 	}
+}
+
+void sideband_watch(struct sideband *s, pid_t pid)
+{
+	size_t at = place_of(s->watched, s->nwatched, pid);
+
+	if (at < s->nwatched && s->watched[at].pid == pid)
+		return;
+	/* what is there already is no news to it, and may be about another that had its pid */
+	read_all(s);
+	VEC_GROW(s->watched, s->nwatched, s->watched_cap);
+	memmove(&s->watched[at + 1], &s->watched[at], (s->nwatched++ - at) * sizeof(*s->watched));
+	s->watched[at] = (struct sideband_watched){ pid, 0 };
+}
+
+void sideband_unwatch(struct sideband *s, pid_t pid)
+{
+	struct sideband_watched *w = find(s->watched, s->nwatched, pid);
+
+	if (w)
+		memmove(w, w + 1, (size_t)(&s->watched[s->nwatched--] - (w + 1)) * sizeof(*w));
+}
+
+unsigned sideband_take(struct sideband *s, pid_t pid)
+{
+	read_all(s);
+	struct sideband_watched *w = find(s->watched, s->nwatched, pid);
+	unsigned news = w ? w->news : 0;
+
+	if (w)
+		w->news = 0;
 	return news;
 }

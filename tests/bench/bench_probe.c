@@ -213,7 +213,7 @@ static struct err *open_kernel(void)
 	    !ownpoint_offset((uintptr_t)give_stepped, &points[1].offset))
 		return err_new(ERR_OTHER, "its own functions aren't found");
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	err = uprobe_kernel_attach(kernel, getpid(), fd, points, 2, true);
+	err = uprobe_kernel_attach(kernel, getpid(), fd, points, 2, 2);
 	close(fd);
 	return err;
 }

@@ -120,6 +120,16 @@ static void test_told(void **state)
 	struct child one = start(), two = start();
 	tell(&one, 'r');
 	tell(&two, 'r');
+	/* one that isn't watched, or not any more: nothing is told of it */
+	sideband_watch(s, one.pid);
+	tell(&two, 't');
+	assert_int_equal(sideband_take(s, two.pid), 0);
+	sideband_watch(s, two.pid);
+	sideband_watch(s, two.pid);
+	assert_true(quiet(s, two.pid));
+	sideband_watch(s, getpid());
+	sideband_unwatch(s, getpid());
+	sideband_unwatch(s, getpid());
 	assert_true(quiet(s, one.pid));
 	/* somebody else may fill the rings meanwhile: what is lost is told as anything */
 	tell(&one, 'x');
@@ -132,9 +142,15 @@ static void test_told(void **state)
 	assert_int_equal(sideband_take(s, one.pid) & ~SIDEBAND_THREADS, SIDEBAND_CODE | SIDEBAND_EXEC);
 	assert_true(quiet(s, two.pid));
 	tell(&two, 't');
+	/* whoever asks first, each has what is its own */
+	assert_true(quiet(s, one.pid));
 	assert_true(sideband_take(s, two.pid) & SIDEBAND_THREADS);
 	end(&two);	/* which has a copy of the other one's pipe */
 	end(&one);
+	assert_true(sideband_take(s, one.pid) & SIDEBAND_THREADS);
+	/* their numbers may be others' now */
+	sideband_unwatch(s, one.pid);
+	assert_int_equal(sideband_take(s, one.pid), 0);
 	sideband_close(s);
 }
 
@@ -157,10 +173,14 @@ static uint64_t put(uint8_t *ring, uint64_t at, uint32_t type, uint16_t misc, ui
 static unsigned parsed(const uint8_t *ring, uint64_t tail, uint64_t head)
 {
 	const struct perf_ring mapped = { .data = ring, .bytes = SIZE };
-	unsigned news = sideband_parse(&mapped, &tail, head, 42);
+	struct sideband_watched watched[] = { { .pid = 7 }, { .pid = 42 }, { .pid = 44 } };
 
+	sideband_parse(&mapped, &tail, head, watched, ARRAY_SIZE(watched));
 	assert_int_equal(tail, head);
-	return news;
+	/* what was lost may have been about anybody */
+	assert_int_equal(watched[0].news, watched[1].news == SIDEBAND_ALL ? SIDEBAND_ALL : 0);
+	assert_int_equal(watched[2].news, watched[0].news);
+	return watched[1].news;
 }
 
 static void test_parse(void **state)

@@ -26,6 +26,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "probe/uprobe_kernel.h"
+#include "probe/uprobe_pool.h"
 #include "tests/lib/counted.h"
 #include "tests/lib/ownpoint.h"
 #include "wire/wire.h"
@@ -95,15 +96,15 @@ static struct uprobe_kernel *opened(enum uprobe_way best, uint64_t rate)
 static void attach(struct uprobe_kernel *k)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct uprobe_point at_take = { .addr = (uintptr_t)take, .cookie = 1 << UPROBE_SIZE };
-	struct uprobe_point at_give = { .addr = (uintptr_t)give, .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE };
+	struct uprobe_point points[] = {
+		{ .addr = (uintptr_t)give, .cookie = 1 << UPROBE_POINTER | 1ull << UPROBE_IS_FREE },
+		{ .addr = (uintptr_t)take, .cookie = 1 << UPROBE_SIZE },
+	};
 
 	assert_true(fd >= 0);
-	assert_true(ownpoint_offset((uintptr_t)take, &at_take.offset));
-	assert_true(ownpoint_offset((uintptr_t)give, &at_give.offset));
-	struct err *err = uprobe_kernel_attach(k, getpid(), fd, &at_give, 1, true);
-	if (!err)
-		err = uprobe_kernel_attach(k, getpid(), fd, &at_take, 1, false);
+	assert_true(ownpoint_offset((uintptr_t)give, &points[0].offset));
+	assert_true(ownpoint_offset((uintptr_t)take, &points[1].offset));
+	struct err *err = uprobe_kernel_attach(k, getpid(), fd, points, 1, ARRAY_SIZE(points));
 	if (err)
 		fail_msg("%s", err->text);
 	close(fd);
@@ -327,6 +328,199 @@ static void test_sampled_hits(void **state)
 }
 
 #ifdef WITH_BPF
+/* Records that were handed over stay as they are until the next read, though the ring is full and the program goes on. */
+struct kept {
+	const struct uprobe_record *at[100];
+	struct uprobe_record copy[100];
+	size_t n;
+};
+
+static bool keep(void *ctx, const struct uprobe_record *r, size_t size)
+{
+	struct kept *kept = ctx;
+
+	(void)size;
+	kept->at[kept->n] = r;
+	kept->copy[kept->n++] = *r;
+	return true;
+}
+
+static void test_ring_stays(void **state)
+{
+	(void)state;
+	struct uprobe_kernel *k = opened(UPROBE_WAY_SESSION, 1);
+	struct uprobe_counts counts, later;
+	struct kept kept = { 0 };
+	struct seen seen = { 0 };
+	size_t read;
+
+	attach(k);
+	for (size_t i = 0; i < UPROBE_RING_BYTES / 1024; i++)	/* more than a kilobyte each */
+		take(1);
+	uprobe_kernel_counts(k, &counts);
+	assert_true(counts.dropped > 0);
+	read = uprobe_kernel_read(k, ARRAY_SIZE(kept.at), keep, &kept);
+	assert_int_equal(read, ARRAY_SIZE(kept.at));
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(kept.at); i++)
+		take(7);
+	for (size_t i = 0; i < kept.n; i++)
+		assert_memory_equal(kept.at[i], &kept.copy[i], sizeof(kept.copy[i]));
+	uprobe_kernel_counts(k, &later);
+	assert_int_equal(later.recorded, counts.recorded);
+	assert_int_equal(later.dropped, counts.dropped + 2 * ARRAY_SIZE(kept.at));
+	/* with the next read there is room again */
+	read += uprobe_kernel_read(k, 1, see, &seen);
+	for (size_t i = 0; i < ARRAY_SIZE(kept.at) / 2; i++)
+		take(7);
+	for (size_t n; (n = uprobe_kernel_read(k, SIZE_MAX, see, &seen));)
+		read += n;
+	assert_int_equal(read, 1 + counts.recorded + ARRAY_SIZE(kept.at) / 2);
+	uprobe_kernel_close(k);
+}
+
+/* From a deeper place than what a jump has left there. */
+static __attribute__((noipa)) void *take_below(size_t depth, size_t size)
+{
+	volatile char below[depth];
+
+	below[0] = 0;
+	void *block = take(size);
+	(void)below[0];
+	return block;
+}
+
+static struct uprobe_kernel *from_pool(struct uprobe_pool *pool, uint64_t rate)
+{
+	const struct uprobe_ctl init = {
+		.rate = rate, .seed = 1, .active = 1, .free_all = rate <= 1, .max_stack = 1024,
+	};
+	struct uprobe_kernel *k;
+	struct err *err = uprobe_pool_open(pool, &init, &k);
+
+	if (err)
+		fail_msg("%s", err->text);
+	return k;
+}
+
+static void take_and_give(size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		give(take_below(8192, 1000 + i));
+}
+
+/* All of n calls of each kind by this thread, who is told of. */
+static void assert_seen(struct uprobe_kernel *k, size_t n)
+{
+	struct uprobe_counts counts;
+	struct seen seen = { 0 };
+
+	assert_int_equal(uprobe_kernel_read(k, SIZE_MAX, see, &seen), 2 * n + 1);
+	assert_int_equal(seen.threads, 1);
+	assert_int_equal(seen.allocs, n);
+	assert_int_equal(seen.frees, n);
+	assert_int_equal(seen.bytes, n * 1000 + n * (n - 1) / 2);
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.hits, 2 * n);
+	assert_int_equal(counts.returns, n);
+	assert_int_equal(counts.recorded, 2 * n);
+	assert_int_equal(counts.nested + counts.dropped + counts.lost, 0);
+}
+
+/*
+ * One after the other gets what has served before and finds nothing of it: no records, addresses or counters, and of this
+ * thread, which goes on, neither how far it was to its next sample, nor a call that never returned, nor that it was told of.
+ */
+static void one_after_the_other(enum uprobe_way way)
+{
+	enum { MANY = 5000 };	/* more than are emptied at a time */
+	struct uprobe_pool *pool = uprobe_pool_create(way);
+	struct uprobe_kernel *k = from_pool(pool, 2);	/* of so many bytes a sample: every block is one */
+	struct uprobe_counts counts;
+	struct seen seen = { 0 };
+
+	assert_int_equal(uprobe_kernel_way(k), way);
+	attach(k);
+	for (size_t i = 0; i < MANY; i++)
+		take(1000 + i);
+	take_and_leave(64);
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.recorded, MANY);
+	uprobe_kernel_ctl(k)->active = 0;
+	uprobe_pool_close(pool, k);
+
+	k = from_pool(pool, 1ull << 36);
+	assert_int_equal(uprobe_kernel_read(k, SIZE_MAX, see, &seen), 0);
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.hits + counts.returns + counts.recorded, 0);
+	attach(k);
+	for (size_t i = 0; i < MANY; i++)
+		give((void *)((1000 + i) << 20));
+	take_and_give(100);
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.hits, MANY + 2 * 100);
+	assert_int_equal(counts.nested, 0);
+	assert_int_equal(uprobe_kernel_read(k, SIZE_MAX, see, &seen), 0);
+	uprobe_pool_close(pool, k);
+
+	k = from_pool(pool, 1);
+	attach(k);
+	take_and_give(MANY);
+	assert_seen(k, MANY);
+	/* ... and two at a time never the same */
+	struct uprobe_kernel *other = from_pool(pool, 1);
+	attach(other);
+	take_and_give(MANY);
+	assert_seen(other, MANY);
+	uprobe_kernel_counts(k, &counts);
+	assert_int_equal(counts.recorded, 2 * 2 * MANY);
+	assert_int_equal(uprobe_pool_opened(pool), 2);
+	uprobe_pool_close(pool, k);
+	take_and_give(MANY);	/* the other's alone */
+	uprobe_kernel_counts(other, &counts);
+	assert_int_equal(counts.recorded, 2 * 2 * MANY);
+	k = from_pool(pool, 1);
+	attach(k);
+	take_and_give(MANY);
+	assert_seen(k, MANY);
+	assert_int_equal(uprobe_pool_opened(pool), 2);
+	uprobe_pool_close(pool, k);
+	uprobe_pool_close(pool, other);
+	uprobe_pool_destroy(pool);
+}
+
+static void test_pool_session(void **state)
+{
+	(void)state;
+	uprobe_kernel_close(opened(UPROBE_WAY_SESSION, 1));	/* else it is skipped */
+	one_after_the_other(UPROBE_WAY_SESSION);
+}
+
+static void test_pool_multi(void **state)
+{
+	(void)state;
+	uprobe_kernel_close(opened(UPROBE_WAY_MULTI, 1));
+	one_after_the_other(UPROBE_WAY_MULTI);
+}
+
+/* Spare ones are few, the rest is closed. */
+static void test_pool_bounded(void **state)
+{
+	(void)state;
+	enum { ALL = UPROBE_POOL_SPARE + 2 };
+	struct uprobe_pool *pool = uprobe_pool_create(UPROBE_WAY_SESSION);
+	struct uprobe_kernel *k[ALL];
+
+	uprobe_kernel_close(opened(UPROBE_WAY_SESSION, 1));
+	for (int round = 1; round <= 2; round++) {
+		for (size_t i = 0; i < ALL; i++)
+			k[i] = from_pool(pool, 1);
+		for (size_t i = 0; i < ALL; i++)
+			uprobe_pool_close(pool, k[i]);
+		assert_int_equal(uprobe_pool_opened(pool), ALL + (round - 1) * (ALL - UPROBE_POOL_SPARE));
+	}
+	uprobe_pool_destroy(pool);
+}
+
 /* One key after the other or all at once, the caller's memory is all there is. */
 static void test_map_operations(void **state)
 {
@@ -378,6 +572,10 @@ int main(void)
 		cmocka_unit_test(test_jump_session),
 		cmocka_unit_test(test_jump_multi),
 		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_ring_stays),
+		cmocka_unit_test(test_pool_session),
+		cmocka_unit_test(test_pool_multi),
+		cmocka_unit_test(test_pool_bounded),
 		cmocka_unit_test(test_map_operations),
 #endif
 		cmocka_unit_test(test_hits),
