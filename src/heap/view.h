@@ -33,7 +33,7 @@ struct trace_stats {
 						 * block; a stack that only touched has nothing else here */
 	uint64_t old_bytes;			/* of live_bytes: at least a minute old, when each block was last looked at
 						 * (classes.h); of no meaning in a view without classes */
-	double live_var, alloc_var;		/* variance of live_bytes, alloc_bytes; 0: exact */
+	double live_var, alloc_var, fault_var;	/* variance of live_bytes, alloc_bytes, fault_bytes; 0: exact */
 	float alloc_bps, alloc_cps;		/* bytes, calls a second, over the last ~2 s */
 	float free_bps, free_cps;
 };

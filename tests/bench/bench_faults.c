@@ -120,7 +120,7 @@ int main(void)
 			faults_drain(f, count, &got);
 			if (!slow) {
 				samples += got;
-				faults += faults_count(f);
+				faults += faults_count(f, true).faults;
 			}
 		}
 		faults_close(f);
