@@ -12,6 +12,7 @@
 #include "base/ticks.h"
 #include "collect/processes.h"
 #include "elf/modules.h"
+#include "target/faults_kernel.h"
 #include "target/target.h"
 
 #define NEWS_MAX 1000		/* reports in a row before the rings are looked at again */
@@ -35,6 +36,7 @@ struct follow *follow_create(const struct collect_config *config, struct modules
 	f->exit_code = -1;
 	f->place = (struct session_place){
 		.modules = modules, .family = target_family_create(), .clock = &f->clock,
+		.faults_code = faults_code_create(),
 	};
 	processes_init(&f->ps);
 	return f;
@@ -46,6 +48,7 @@ void follow_destroy(struct follow *f)
 		return;
 	processes_deinit(&f->ps);
 	target_family_destroy(f->place.family);
+	faults_code_destroy(f->place.faults_code);
 	free(f->polls);
 	free(f->thread);
 	free(f);

@@ -13,6 +13,7 @@
 #include "collect/collect.h"
 
 struct err;
+struct faults_code;
 struct modules;
 struct session;
 struct target;
@@ -25,6 +26,7 @@ struct session_place {
 	struct modules *modules;	/* of all processes: what frames are told by */
 	struct target_family *family;
 	const struct ticks_clock *clock;
+	struct faults_code *faults_code;	/* target/faults_kernel.h */
 };
 
 /*

@@ -51,10 +51,10 @@ struct touching {
 	uint64_t pcs[FRAMES_MAX];
 };
 
-struct err *touching_open(struct target *t, struct touching **ret)
+struct err *touching_open(struct target *t, struct faults_code *code, struct touching **ret)
 {
 	struct faults *faults;
-	struct err *err = faults_open(t, &faults);
+	struct err *err = faults_open(t, code, &faults);
 
 	if (err)
 		return err;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct err;
+struct faults_code;
 struct frames;
 struct heap;
 struct target;
@@ -25,8 +26,8 @@ struct ticks_clock;
 struct touching;
 struct unwinder;
 
-/* The target is stopped, or runs; its modules are known. Borrows it. */
-struct err *touching_open(struct target *t, struct touching **ret);
+/* The target is stopped, or runs; its modules are known. Borrows it; `code` (target/faults_kernel.h) for the call. */
+struct err *touching_open(struct target *t, struct faults_code *code, struct touching **ret);
 /* What hasn't been settled is forgotten, also by `heap`, which it was taken in for. */
 void touching_close(struct touching *g, struct heap *heap);	/* accepts NULL */
 

@@ -97,10 +97,8 @@ static __always_inline bool is_sampled(struct faults_cpu *c)
 
 #define SEND(CAP) do { \
 	struct faults_record *r = bpf_ringbuf_reserve(&ring, sizeof(*r) + (CAP), 0); \
-	if (!r) { \
-		c->lost++; \
+	if (!r) \
 		return; \
-	} \
 	r->time = bpf_ktime_get_ns(); \
 	r->addr = e->addr; \
 	r->every = every; \

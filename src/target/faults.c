@@ -177,10 +177,10 @@ static struct faults *create(pid_t pid, struct faults_kernel *kernel)
 	return f;
 }
 
-struct err *faults_open(struct target *t, struct faults **ret)
+struct err *faults_open(struct target *t, struct faults_code *code, struct faults **ret)
 {
 	struct faults_kernel *kernel;
-	struct err *refused = faults_kernel_open(t->pid, &kernel);
+	struct err *refused = faults_kernel_open(code, t->pid, &kernel);
 	struct faults *f = create(t->pid, kernel);
 
 	if (refused)

@@ -24,6 +24,7 @@
 
 struct err;
 struct faults;
+struct faults_code;	/* faults_kernel.h */
 struct target;
 
 /* Samples of a kind stand for the faults of that kind. */
@@ -45,8 +46,8 @@ struct fault {
 	size_t stack_bytes;
 };
 
-/* ERR_DENIED, ERR_UNSUPPORTED, ERR_BUSY (too many threads and processors) with the reason and what to do. */
-struct err *faults_open(struct target *t, struct faults **ret);
+/* ERR_DENIED, ERR_UNSUPPORTED, ERR_BUSY (too many threads and processors) with the reason and what to do. `code`: borrowed for the call. */
+struct err *faults_open(struct target *t, struct faults_code *code, struct faults **ret);
 void faults_close(struct faults *f);	/* accepts NULL */
 /* Is each fault seen with the size of its page? Then units are pages of FAULTS_PAGE, else faults. */
 bool faults_knows_sizes(const struct faults *f);

@@ -12,13 +12,18 @@
 #include "target/faults_wire.h"
 
 struct err;
+struct faults_code;
 struct faults_kernel;
+
+/* The program's code, to which the first that is opened adds this kernel's offsets: some tenth of a second. */
+struct faults_code *faults_code_create(void);
+void faults_code_destroy(struct faults_code *code);	/* accepts NULL; what was opened by it stays */
 
 /*
  * ERR_DENIED: a right is missing; ERR_UNSUPPORTED: the kernel has no way (it takes Linux 6.2 with BTF), or this heaptop was
  * built without BPF, or ids of its threads in our PID namespace can't be told. Costs some milliseconds.
  */
-struct err *faults_kernel_open(pid_t pid, struct faults_kernel **ret);
+struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret);
 void faults_kernel_close(struct faults_kernel *k);	/* accepts NULL */
 
 /* A descriptor, which stays the kernel's. */

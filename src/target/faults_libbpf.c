@@ -21,16 +21,96 @@ extern const char faults_bpf_start[], faults_bpf_end[];
 
 #define FIRST_PID_NS 0xeffffffcu	/* include/linux/proc_ns.h: PROC_PID_INIT_INO */
 
+enum { CTL, CPUS, RING, MAPS };
+static const char *const map_names[MAPS] = { [CTL] = "ctl", [CPUS] = "cpus", [RING] = "ring" };
+
+struct faults_code {
+	bool tried;
+	int error;		/* 0, or a negative errno: why there is none */
+	struct bpf_insn *insns;	/* as the kernel takes them; where it names a map, that one's index instead */
+	size_t n;
+	size_t ncpus;
+};
+
 struct faults_kernel {
-	struct bpf_object *object;
 	struct ring_buffer *ring;
 	struct faults_cpu *cpus;	/* mapped */
 	size_t ncpus, mapped;		/* mapped: bytes */
-	int program;
+	int maps[MAPS], program;	/* descriptors, or -1 */
 	/* while reading */
 	faults_record_fn fn;
 	void *ctx;
 };
+
+struct faults_code *faults_code_create(void)
+{
+	return xcalloc(1, sizeof(struct faults_code));
+}
+
+void faults_code_destroy(struct faults_code *code)
+{
+	if (!code)
+		return;
+	free(code->insns);
+	free(code);
+}
+
+/* Maps by their indices. */
+static bool name_maps(struct faults_code *code, const int fds[MAPS])
+{
+	for (size_t i = 0; i < code->n; i++) {
+		struct bpf_insn *insn = &code->insns[i];
+		int map = 0;
+		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		if (insn->src_reg == BPF_PSEUDO_MAP_FD) {
+			while (map < MAPS && fds[map] != insn->imm)
+				map++;
+			if (map == MAPS)
+				return false;
+			insn->imm = map;
+		}
+		i++;		/* it takes two */
+	}
+	return true;
+}
+
+/* The object's program as it is once libbpf has found all offsets in this kernel. */
+static int take_code(struct faults_code *code, struct bpf_object *object)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(object, "at_fault");
+	int fds[MAPS], cpus = libbpf_num_possible_cpus();
+
+	if (cpus < 1)
+		return cpus;
+	code->ncpus = (size_t)cpus;
+	/* only for the way */
+	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ring"), (uint32_t)sysconf(_SC_PAGESIZE));
+	int error = bpf_object__load(object);
+	if (error)
+		return error;
+	for (int i = 0; i < MAPS; i++)
+		fds[i] = bpf_object__find_map_fd_by_name(object, map_names[i]);
+	code->n = bpf_program__insn_cnt(program);
+	code->insns = xmalloc(code->n * sizeof(*code->insns));
+	memcpy(code->insns, bpf_program__insns(program), code->n * sizeof(*code->insns));
+	return name_maps(code, fds) ? 0 : -EINVAL;
+}
+
+/* 0 or a negative errno. What libbpf does for it takes a tenth of a second, so once does. */
+static int make_code(struct faults_code *code)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "heaptop");
+
+	if (code->tried)
+		return code->error;
+	code->tried = true;
+	bpf_say_to_log();
+	struct bpf_object *object = bpf_object__open_mem(faults_bpf_start, (size_t)(faults_bpf_end - faults_bpf_start), &opts);
+	code->error = object ? take_code(code, object) : -errno;
+	bpf_object__close(object);
+	return code->error;
+}
 
 void faults_kernel_close(struct faults_kernel *k)
 {
@@ -39,7 +119,11 @@ void faults_kernel_close(struct faults_kernel *k)
 	ring_buffer__free(k->ring);
 	if (k->mapped)
 		munmap(k->cpus, k->mapped);
-	bpf_object__close(k->object);
+	if (k->program >= 0)
+		close(k->program);
+	for (int i = 0; i < MAPS; i++)
+		if (k->maps[i] >= 0)
+			close(k->maps[i]);
 	free(k);
 }
 
@@ -54,35 +138,49 @@ static int on_record(void *ctx, void *data, size_t size)
 }
 
 /* 0 or a negative errno. */
-static int load(struct faults_kernel *k)
+static int make_maps(struct faults_kernel *k)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "heaptop");
-	int cpus = libbpf_num_possible_cpus();
+	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
 
-	if (cpus < 1)
-		return cpus;
-	k->ncpus = (size_t)cpus;
-	k->object = bpf_object__open_mem(faults_bpf_start, (size_t)(faults_bpf_end - faults_bpf_start), &opts);
-	if (!k->object)
+	k->maps[CTL] = bpf_map_create(BPF_MAP_TYPE_ARRAY, map_names[CTL], 4, sizeof(struct faults_ctl), 1, NULL);
+	if (k->maps[CTL] < 0)
 		return -errno;
-	bpf_map__set_max_entries(bpf_object__find_map_by_name(k->object, "cpus"), (uint32_t)cpus);
-	return bpf_object__load(k->object);
+	k->maps[CPUS] = bpf_map_create(BPF_MAP_TYPE_ARRAY, map_names[CPUS], 4, sizeof(struct faults_cpu), (uint32_t)k->ncpus, &mapped);
+	if (k->maps[CPUS] < 0)
+		return -errno;
+	k->maps[RING] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, map_names[RING], 0, 0, FAULTS_RING_BYTES, NULL);
+	return k->maps[RING] < 0 ? -errno : 0;
 }
 
-static int open_maps(struct faults_kernel *k, const struct stat *ns)
+static int load(struct faults_kernel *k, const struct faults_code *code)
 {
-	int ctl = bpf_object__find_map_fd_by_name(k->object, "ctl"), cpus = bpf_object__find_map_fd_by_name(k->object, "cpus");
+	CLEANUP_FREE struct bpf_insn *insns = xmalloc(code->n * sizeof(*insns));
+
+	memcpy(insns, code->insns, code->n * sizeof(*insns));
+	for (size_t i = 0; i < code->n; i++) {
+		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		if (insns[i].src_reg == BPF_PSEUDO_MAP_FD)
+			insns[i].imm = k->maps[insns[i].imm];
+		i++;
+	}
+	k->program = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "at_fault", "Dual BSD/GPL", insns, code->n, NULL);
+	return k->program < 0 ? -errno : 0;
+}
+
+static int map(struct faults_kernel *k, const struct stat *ns)
+{
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (k->ncpus * sizeof(*k->cpus) + page - 1) & ~(page - 1);
 	const struct faults_ctl init = { ns->st_dev, ns->st_ino };
 	uint32_t zero = 0;
 
-	if (bpf_map_update_elem(ctl, &zero, &init, BPF_ANY))
+	if (bpf_map_update_elem(k->maps[CTL], &zero, &init, BPF_ANY))
 		return -errno;
-	k->cpus = mmap(NULL, bytes, PROT_READ, MAP_SHARED, cpus, 0);
+	k->cpus = mmap(NULL, bytes, PROT_READ, MAP_SHARED, k->maps[CPUS], 0);
 	if (k->cpus == MAP_FAILED)
 		return -errno;
 	k->mapped = bytes;
-	k->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(k->object, "ring"), on_record, k, NULL);
+	k->ring = ring_buffer__new(k->maps[RING], on_record, k, NULL);
 	return k->ring ? 0 : -errno;
 }
 
@@ -99,7 +197,7 @@ static bool has_our_ids(pid_t pid, struct stat *ret_ours)
 	       (!stat(path, &its) && its.st_dev == ret_ours->st_dev && its.st_ino == ret_ours->st_ino);
 }
 
-struct err *faults_kernel_open(pid_t pid, struct faults_kernel **ret)
+struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret)
 {
 	struct stat ns;
 
@@ -107,10 +205,15 @@ struct err *faults_kernel_open(pid_t pid, struct faults_kernel **ret)
 	if (!has_our_ids(pid, &ns))
 		return err_new(ERR_UNSUPPORTED, "the process is in another PID namespace");
 	struct faults_kernel *k = xcalloc(1, sizeof(*k));
-	bpf_say_to_log();
-	int error = load(k);
+	k->program = k->maps[CTL] = k->maps[CPUS] = k->maps[RING] = -1;
+	int error = make_code(code);
+	k->ncpus = code->ncpus;
 	if (!error)
-		error = open_maps(k, &ns);
+		error = make_maps(k);
+	if (!error)
+		error = load(k, code);
+	if (!error)
+		error = map(k, &ns);
 	if (error) {
 		faults_kernel_close(k);
 		if (error == -EPERM)
@@ -118,7 +221,6 @@ struct err *faults_kernel_open(pid_t pid, struct faults_kernel **ret)
 		return err_new(ERR_UNSUPPORTED, "the kernel doesn't take the BPF program, which takes Linux 6.2 with BTF: %s",
 			       strerror(-error));
 	}
-	k->program = bpf_program__fd(bpf_object__find_program_by_name(k->object, "at_fault"));
 	*ret = k;
 	return NULL;
 }

@@ -3,8 +3,19 @@
 
 #include "base/err.h"
 
-struct err *faults_kernel_open(pid_t pid, struct faults_kernel **ret)
+struct faults_code *faults_code_create(void)
 {
+	return NULL;
+}
+
+void faults_code_destroy(struct faults_code *code)
+{
+	(void)code;
+}
+
+struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret)
+{
+	(void)code;
 	(void)pid;
 	*ret = NULL;
 	return err_new(ERR_UNSUPPORTED, "this heaptop was built without BPF");

@@ -30,13 +30,12 @@ struct faults_seen {
 
 struct faults_cpu {
 	struct faults_seen seen;
-	unsigned long long lost;	/* records that the ring had no room for */
 	/* the program's own: how many small faults a sample stands for, */
 	unsigned long long every, next;	/* now, and with the next that are told off; */
 	unsigned long long left, at;	/* of those told off now: to come, and how many there are then when one is sampled */
 	unsigned long long jiffy, since, before;	/* when the window was looked at, began (ns); seen.small then */
 	unsigned long long room;	/* samples until `next` is doubled within the window */
-	unsigned long long pad[4];
+	unsigned long long pad[5];
 };
 
 struct faults_record {
