@@ -2,8 +2,9 @@
  * The probe in the kernel: runs at allocators' entry points and returns, on the thread that calls them, decides
  * by uprobe_rules.h what is told of, and writes records. Licence: some helpers are for GPL-compatible programs only.
  */
+#include "target/stack.bpf.h"	/* first: libbpf means more by __always_inline than linux/stddef.h does */
+
 #include "probe/uprobe_rules.h"
-#include "target/stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
