@@ -56,6 +56,17 @@ done
 ok "the whole is surer than its parts" awk -v whole="$(header "$tmp/frames" touched_error_pct)" \
   -v part="$(of_site small_most touched_se_pct)" 'BEGIN { exit !(whole > 0 && whole < part) }'
 
+# ---- two processes at once: each has its own counts, and the code is made ready once ----
+# shellcheck disable=SC2016 # for the inner shell
+run 60 "$HEAPTOP" -b -x -v -d 0.5 -e --faults -s faults -- sh -c '"$@" >"$0" & "$@" >/dev/null & wait' "$tmp/victim" \
+  "$VICTIMS/victim_pages" mixed 8000 10
+cp "$tmp/out" "$tmp/frames"
+is "two: it ends well" "$status" 0
+awk '{ printf "%s %.0f\n", $1, $2 * 2 }' "$tmp/victim" >"$tmp/both"
+mv "$tmp/both" "$tmp/victim"
+told two small_most small_some
+[ $chooses ] && told two huge_most huge_some
+
 # ---- who may not have the program ----
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 if [ "$(id -u)" = 0 ] && have setpriv && [ "$paranoid" -le 2 ]; then
