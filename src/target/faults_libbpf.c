@@ -141,14 +141,18 @@ static int on_record(void *ctx, void *data, size_t size)
 static int make_maps(struct faults_kernel *k)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, mapped, .map_flags = BPF_F_MMAPABLE);
+	uint32_t bytes = FAULTS_RING_BYTES;
 
+	/* 1 MiB each: a sixteenth of a second of samples as large as can be */
+	while (bytes < FAULTS_RING_MAX && bytes >> 20 < k->ncpus)
+		bytes *= 2;
 	k->maps[CTL] = bpf_map_create(BPF_MAP_TYPE_ARRAY, map_names[CTL], 4, sizeof(struct faults_ctl), 1, NULL);
 	if (k->maps[CTL] < 0)
 		return -errno;
 	k->maps[CPUS] = bpf_map_create(BPF_MAP_TYPE_ARRAY, map_names[CPUS], 4, sizeof(struct faults_cpu), (uint32_t)k->ncpus, &mapped);
 	if (k->maps[CPUS] < 0)
 		return -errno;
-	k->maps[RING] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, map_names[RING], 0, 0, FAULTS_RING_BYTES, NULL);
+	k->maps[RING] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, map_names[RING], 0, 0, bytes, NULL);
 	return k->maps[RING] < 0 ? -errno : 0;
 }
 

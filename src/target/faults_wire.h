@@ -16,7 +16,8 @@
 #define FAULTS_HZ 2000u		/* samples a second and processor aimed at, at most */
 #define FAULTS_STACK 8192u	/* bytes of stack a sample, at most */
 #define FAULTS_PAGE 4096u
-#define FAULTS_RING_BYTES (4u << 20)	/* a power of two */
+#define FAULTS_RING_BYTES (4u << 20)	/* a power of two; more where there are more than four processors, */
+#define FAULTS_RING_MAX (64u << 20)	/* up to this */
 
 struct faults_ctl {
 	unsigned long long ns_dev, ns_ino;	/* of heaptop's PID namespace */
