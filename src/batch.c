@@ -126,7 +126,8 @@ static void memory(FILE *out, const struct view *v)
 		fprintf(out, "# res_bytes: %" PRIu64 "\n# swap_bytes: %" PRIu64 "\n# untouched_bytes: %.0f\n",
 			s->res_bytes, s->swap_bytes, report_value_of(s, REPORT_UNTOUCHED_BYTES));
 	if (report_value_known(v, REPORT_FAULT_BYTES))
-		fprintf(out, "# touched_bytes: %" PRIu64 "\n", s->fault_bytes);
+		fprintf(out, "# touched_bytes: %" PRIu64 "\n# touched_error_pct: %.2f\n", s->fault_bytes,
+			percent_error(sqrt(s->fault_var), s->fault_bytes));
 	if (v->info.faults_why)
 		fprintf(out, "# faults_off: %s\n", v->info.faults_why);
 	if (!rss.total)
@@ -257,6 +258,10 @@ static void row(FILE *out, const struct view *view, enum report_group group, con
 	else
 		fputc('\t', out);
 	put_figure(out, site->held.known, site->held.threads);
+	if (by_stack && report_value_known(view, REPORT_FAULT_BYTES))
+		fprintf(out, "\t%.2f", percent_error(sqrt(s->fault_var), s->fault_bytes));
+	else
+		fputc('\t', out);
 	fputc('\n', out);
 }
 
@@ -277,7 +282,7 @@ bool batch_frame(FILE *out, struct report *report, enum report_group group, enum
 	fprintf(out, group == REPORT_BY_SITE ? "# sites: %zu\n" : "# rows: %zu\n", n);
 	fprintf(out, "live_bytes\tlive_blocks\talloc_bytes\talloc_blocks\tfree_bytes\tfree_blocks\t"
 		"peak_bytes\ttemp_blocks\talloc_bps\talloc_cps\tsamples\tse_pct\tsite\tfile\tline\t"
-		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\tage_p50_s\tlive_threads\n", base ? "\tdelta_bytes" : "", more_columns(group));
+		"module\tres_bytes\tswap_bytes\ttouched_bytes%s%s\tage_p50_s\tlive_threads\ttouched_se_pct\n", base ? "\tdelta_bytes" : "", more_columns(group));
 	for (size_t i = 0; i < n; i++)
 		row(out, report_view(report), group, &sites[i], base);
 	fputc('\n', out);

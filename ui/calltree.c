@@ -321,7 +321,7 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 	t->rect = r;
 	t->columns.hidden = ui->hidden_columns;
 	t->columns.held = held_possible(ui);
-	columns_layout(&t->columns, r.cols, ui->value, COLUMNS_TREE, ui_sampled(ui), ui->base != UI_BASE_NONE,
+	columns_layout(&t->columns, r.cols, ui->value, COLUMNS_TREE, ui_estimated(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	list_set(&t->list, t->n, rows);
 	if (heading)
@@ -341,7 +341,6 @@ static void calltree_draw(struct ui *ui, void *state, struct rect r)
 		if (!row->rest) {
 			const struct trace_stats *s = &row->cell->total;
 			struct column_row numbers = { .s = s, .self = &row->cell->self,
-				.se = s->live_var > 0 ? sqrt(s->live_var) : 0,
 				.delta = (double)row->cell->delta, .held = held ? held[i] : (struct report_held){ 0 } };
 			columns_draw(&t->columns, c, y, r.x, STYLE_TEXT | extra, ui->value, &numbers, t->whole);
 		}

@@ -242,6 +242,7 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 
 	for (size_t i = 0; i < l->n; i++) {
 		const char *text = "";
+		double se, of;
 		int w = l->list[i].width, cx = x + l->list[i].x;
 		style_t st = style;
 		switch (l->list[i].id) {
@@ -291,7 +292,8 @@ void columns_draw(const struct columns *l, struct canvas *c, int y, int x, style
 				text = format_value(buf, report_value_of(row->self, value), value, w);
 			break;
 		case COLUMN_ERROR:
-			text = format_error(buf, row->se, (double)s->live_bytes, c->unicode);
+			se = report_error(s, value, &of);
+			text = format_error(buf, se, of, c->unicode);
 			st = STYLE_DIM;
 			break;
 		case COLUMN_PERCENT:

@@ -40,7 +40,6 @@ struct columns {
 struct column_row {
 	const struct trace_stats *s, *self;	/* self: Tree's, else NULL */
 	const struct report_more *more;		/* Threads', Modules'; else NULL */
-	double se;				/* of live_bytes */
 	double delta;				/* live bytes less those of the base */
 	const uint64_t *trend;			/* or NULL */
 	size_t ntrend;

@@ -346,17 +346,13 @@ bool detail_waits(const struct ui *ui)
 static void draw_title(struct ui *ui, const struct selection *sel, struct rect r)
 {
 	struct canvas *c = ui->canvas;
-	char name[UI_NAME], rest[200], bytes[TEXT_NUMBER], percent[FORMAT_BUF], error[FORMAT_BUF] = "", note[200] = "";
+	char name[UI_NAME], rest[200], bytes[TEXT_NUMBER], percent[FORMAT_BUF], error[UI_ERROR], note[200] = "";
 	char delta[FORMAT_BUF + 8] = "", number[FORMAT_BUF];
 	bool faults = ui->value == REPORT_FAULT_BYTES;
 	double whole = report_whole(ui->report, faults ? REPORT_FAULT_BYTES : REPORT_LIVE_BYTES);
 	uint64_t shown = faults ? sel->s.fault_bytes : sel->s.live_bytes;
 
-	if (ui_sampled(ui) && sel->se > 0 && !faults) {
-		format_error(number, sel->se, (double)sel->s.live_bytes, c->unicode);
-		snprintf(error, sizeof(error), " %s n=%llu", number + strspn(number, " "),
-			 (unsigned long long)sel->s.live_samples);
-	}
+	ui_error(ui, sel, error);
 	if (ui->base != UI_BASE_NONE)
 		snprintf(delta, sizeof(delta), "  Δ %s", format_delta(number, sel->delta, 1, true));
 	format_share(percent, (double)shown, whole);

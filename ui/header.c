@@ -450,19 +450,15 @@ void footer_draw(struct ui *ui, struct rect r)
 static void status_name(struct ui *ui, struct rect r, const struct selection *sel)
 {
 	struct canvas *c = ui->canvas;
-	char right[200] = "", error[FORMAT_BUF];
+	char right[200] = "", delta[FORMAT_BUF], error[UI_ERROR];
 	size_t n = 0;
 
 	if (sel->note[0])
 		n += snprintf(right + n, sizeof(right) - n, "  %s", sel->note);
 	if (ui->base != UI_BASE_NONE && !sel->gathered && ui->value != REPORT_DELTA_BYTES)
-		n += snprintf(right + n, sizeof(right) - n, "  Δ %s", format_delta(error, sel->delta, 1, true));
-	if (ui_sampled(ui) && !sel->gathered && sel->se > 0) {
-		/* the error is of live bytes, and so are the samples it rests on: as Detail has it */
-		format_error(error, sel->se, (double)sel->s.live_bytes, c->unicode);
-		n += snprintf(right + n, sizeof(right) - n, "  %s n=%llu", error + strspn(error, " "),
-			      (unsigned long long)sel->s.live_samples);
-	}
+		n += snprintf(right + n, sizeof(right) - n, "  Δ %s", format_delta(delta, sel->delta, 1, true));
+	if (!sel->gathered && *ui_error(ui, sel, error))
+		n += snprintf(right + n, sizeof(right) - n, " %s", error);
 	int w = canvas_width(c, right);
 	if (w > r.cols / 2)
 		w = right[0] = 0;

@@ -192,6 +192,11 @@ void ui_changed(struct ui *ui);
 void ui_refresh_screen(struct ui *ui);
 /* Are numbers estimates? */
 bool ui_sampled(const struct ui *ui);
+/* Are those that rows are shown by now: bytes first touched, else all others? */
+bool ui_estimated(const struct ui *ui);
+/* " ±12% n=40": how sure what is selected is, of what it is shown by; "": it isn't estimated, and buf. */
+#define UI_ERROR 64
+const char *ui_error(const struct ui *ui, const struct selection *sel, char buf[UI_ERROR]);
 /* Too few samples to rely on. */
 bool ui_unsure(const struct ui *ui, const struct trace_stats *s);
 /* The name as it is to be shown now, in buf or the string itself. */

@@ -14,6 +14,7 @@
 #include "symbol/names.h"
 #include "ui/choice.h"
 #include "ui/detail.h"
+#include "ui/format.h"
 #include "ui/modal.h"
 #include "ui/output.h"
 #include "ui/tools.h"
@@ -61,8 +62,36 @@ bool ui_sampled(const struct ui *ui)
 	return ui->view && (ui->view->info.rate > 1 || ui->view->totals.s.alloc_var > 0);
 }
 
+bool ui_estimated(const struct ui *ui)
+{
+	if (ui->value != REPORT_FAULT_BYTES)
+		return ui_sampled(ui);
+	return ui->view && ui->view->totals.s.fault_var > 0;
+}
+
+const char *ui_error(const struct ui *ui, const struct selection *sel, char buf[UI_ERROR])
+{
+	char number[FORMAT_BUF];
+	double of, se = report_error(&sel->s, ui->value, &of);
+
+	*buf = '\0';
+	if (!ui_estimated(ui) || !(se > 0))
+		return buf;
+	format_error(number, se, of, ui->canvas->unicode);
+	size_t n = (size_t)snprintf(buf, UI_ERROR, " %s", number + strspn(number, " "));
+	/* the samples are those of live blocks, as their error */
+	if (ui->value != REPORT_FAULT_BYTES)
+		snprintf(buf + n, UI_ERROR - n, " n=%llu", (unsigned long long)sel->s.live_samples);
+	return buf;
+}
+
 bool ui_unsure(const struct ui *ui, const struct trace_stats *s)
 {
+	double of, se = report_error(s, ui->value, &of);
+
+	/* the error of ten samples at most, as with all else */
+	if (ui->value == REPORT_FAULT_BYTES)
+		return se * se * 10 > of * of;
 	return ui_sampled(ui) && judge_unsure(s);
 }
 

@@ -288,7 +288,7 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 	st->rect = r;
 	st->columns.hidden = ui->hidden_columns;
 	st->columns.held = held_possible(ui);
-	columns_layout(&st->columns, r.cols, st->value, columns_of(st), ui_sampled(ui), ui->base != UI_BASE_NONE,
+	columns_layout(&st->columns, r.cols, st->value, columns_of(st), ui_estimated(ui), ui->base != UI_BASE_NONE,
 		       ui_value_known(ui, REPORT_RES_BYTES));
 	ui->held_shown |= columns_has(&st->columns, COLUMN_AGE) || columns_has(&st->columns, COLUMN_THREADS);
 	if (ui->held_shown && !report_has_held(ui->report)) {
@@ -304,7 +304,7 @@ void rows_draw(struct ui *ui, void *state, struct rect r)
 		bool cursor = st->list.top + i == st->list.cursor;
 		int y = r.y + heading + i;
 		style_t extra = s->gone || ui_unsure(ui, &s->s) ? STYLE_FADED : 0;
-		struct column_row row = { .s = &s->s, .more = s->more, .se = s->se, .delta = (double)s->delta,
+		struct column_row row = { .s = &s->s, .more = s->more, .delta = (double)s->delta,
 			.trend = s->trend, .ntrend = s->ntrend < REPORT_TREND ? s->ntrend : REPORT_TREND,
 			.held = s->held };
 		columns_draw(&st->columns, c, y, r.x, STYLE_TEXT | extra, st->value, &row, st->whole);

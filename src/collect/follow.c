@@ -14,6 +14,7 @@
 #include "collect/told.h"
 #include "elf/modules.h"
 #include "probe/uprobe_pool.h"
+#include "target/faults_kernel.h"
 #include "target/target.h"
 
 #define NEWS_MAX 1000		/* reports in a row before the rings are looked at again */
@@ -38,6 +39,7 @@ struct follow *follow_create(const struct collect_config *config, struct modules
 	f->place = (struct session_place){
 		.modules = modules, .family = target_family_create(), .clock = &f->clock,
 		.uprobes = config->uprobe ? uprobe_pool_create((enum uprobe_way)config->uprobe_way) : NULL,
+		.faults_code = faults_code_create(),
 	};
 	processes_init(&f->ps);
 	return f;
@@ -51,6 +53,7 @@ void follow_destroy(struct follow *f)
 	target_family_destroy(f->place.family);
 	uprobe_pool_destroy(f->place.uprobes);
 	sideband_close(f->place.sideband);
+	faults_code_destroy(f->place.faults_code);
 	free(f->polls);
 	free(f->thread);
 	free(f);

@@ -19,12 +19,13 @@
 #define RATE_EVENT_NS 30.0
 
 /*
- * What page faults cost it beside their own cost while they are sampled: each for being counted, a sample
- * for the registers and the stack the kernel copies (make bench BENCH=faults). And a look at its page maps holds the lock
+ * What page faults cost it beside their own cost while they are sampled: each for being counted and looked at by the program
+ * that chooses (half of it where perf_event does), a sample for the registers and the stack the kernel copies (make bench
+ * BENCH=faults). And a look at its page maps holds the lock
  * of its memory map for reading: a thread that maps memory then waits, which is no larger a share of its time than the looks
  * are of all time.
  */
-#define RATE_FAULT_NS 250.0
+#define RATE_FAULT_NS 500.0
 #define RATE_FAULT_SAMPLE_NS 6000.0
 
 #define RATE_MAX (8ull << 20)		/* never rarer than one sample in 8 MiB */

@@ -166,7 +166,7 @@ void session_watch_births(struct session *s)
 /* Where it can't be it is said, and all else goes on. */
 static void open_faults(struct session *s)
 {
-	struct err *err = s->config.faults ? touching_open(s->target, &s->touching) : NULL;
+	struct err *err = s->config.faults ? touching_open(s->target, s->faults_code, &s->touching) : NULL;
 
 	free(s->faults_why);
 	s->faults_why = err ? xstrdup(err->text) : NULL;
@@ -275,6 +275,7 @@ static struct session *create(const struct collect_config *config, const struct 
 	s->heap = new_heap(s);
 	residence_init(&s->residence, false);
 	residence_want(&s->residence, !config->no_res);
+	s->faults_code = place->faults_code;
 	s->clock = *place->clock;
 	s->clock.ticks0 = ticks_now();
 	s->clock.ns0 += (uint64_t)((double)(s->clock.ticks0 - place->clock->ticks0) * s->clock.ns_per_tick);

@@ -13,6 +13,7 @@
 #include "collect/collect.h"
 
 struct err;
+struct faults_code;
 struct modules;
 struct session;
 struct sideband;
@@ -29,6 +30,7 @@ struct session_place {
 	const struct ticks_clock *clock;
 	struct uprobe_pool *uprobes;	/* or NULL: they are watched by agents */
 	struct sideband *sideband;	/* or NULL: they are polled */
+	struct faults_code *faults_code;	/* target/faults_kernel.h */
 };
 
 /*

@@ -24,7 +24,8 @@
 #define KNOWN_THREADS 256u
 
 struct pending {
-	uint64_t addr, period;
+	uint64_t addr, units, pages;	/* as of struct fault */
+	enum fault_kind kind;
 	uint64_t time;		/* ns since the heap's start */
 	size_t first;		/* of its frames */
 	uint32_t n;
@@ -41,7 +42,8 @@ struct touching {
 	size_t nready;			/* of them: events that came with them are in */
 	uint64_t *addrs;		/* of all pending stacks */
 	size_t naddrs, addrs_cap;
-	uint64_t counted, ready_count;	/* faults: when the last were settled, and when these became ready */
+	uint64_t settled[FAULT_KINDS];	/* units that the samples settled so far were set against */
+	struct faults_counts ready;	/* when these became ready */
 	uint64_t samples;
 	uint64_t behind;		/* ns that the heap's times are behind the kernel's clock, of now */
 	double next, next_find;		/* monotonic seconds */
@@ -49,10 +51,10 @@ struct touching {
 	uint64_t pcs[FRAMES_MAX];
 };
 
-struct err *touching_open(struct target *t, struct touching **ret)
+struct err *touching_open(struct target *t, struct faults_code *code, struct touching **ret)
 {
 	struct faults *faults;
-	struct err *err = faults_open(t, &faults);
+	struct err *err = faults_open(t, code, &faults);
 
 	if (err)
 		return err;
@@ -77,7 +79,7 @@ struct touching_counts touching_counts(const struct touching *g)
 {
 	if (!g)
 		return (struct touching_counts){ 0 };
-	return (struct touching_counts){ g->samples, g->ready_count };
+	return (struct touching_counts){ g->samples, g->ready.faults };
 }
 
 static void take_in(void *ctx, const struct fault *fault)
@@ -98,7 +100,8 @@ static void take_in(void *ctx, const struct fault *fault)
 	uint64_t time = fault->time > g->behind ? fault->time - g->behind : 0;
 	VEC_GROW(g->pending, g->npending, g->pending_cap);
 	g->pending[g->npending++] = (struct pending){
-		fault->addr, fault->period, time, g->naddrs, (uint32_t)n, fault->tid, why,
+		.addr = fault->addr, .units = fault->units, .pages = fault->pages, .kind = fault->kind,
+		.time = time, .first = g->naddrs, .n = (uint32_t)n, .tid = fault->tid, .why = why,
 	};
 	heap_hit(of->heap, fault->addr, time);
 	for (size_t i = 0; i < n; i++) {
@@ -152,34 +155,62 @@ static bool is_chosen(struct touching *g, pid_t tid)
 	return g->known[i].chosen;
 }
 
+/* What a unit of each kind's samples stands for, by the count of all of that kind; 0: there is no sample of it. */
+static void set_against_counts(struct touching *g, double scale[FAULT_KINDS])
+{
+	uint64_t sampled[FAULT_KINDS] = { 0 };
+
+	for (size_t i = 0; i < g->nready; i++)
+		sampled[g->pending[i].kind] += g->pending[i].units;
+	for (int kind = 0; kind < FAULT_KINDS; kind++) {
+		scale[kind] = 0;
+		/* without a sample its faults are left to the next ones */
+		if (!sampled[kind])
+			continue;
+		if (g->ready.units[kind] > g->settled[kind]) {
+			scale[kind] = (double)(g->ready.units[kind] - g->settled[kind]) / (double)sampled[kind];
+			g->settled[kind] = g->ready.units[kind];
+		}
+	}
+}
+
+/*
+ * The fault and those it stands for, bytes B where itself was b: had they all been sampled, each with the probability b / B, the
+ * sum of what the samples stand for would have the variance of B (B - b) each (Horvitz and Thompson; as if what is set
+ * against the count weren't, so it is too large rather than too small). A fault that was bound to be sampled adds none.
+ */
+static void count_fault(struct touching *g, size_t i, double units, uint64_t page)
+{
+	const struct pending *p = &g->pending[i];
+	const struct heap_stack stack = { .addrs = g->addrs + p->first, .n = p->n, .why = p->why };
+	double one = (double)(p->pages ? p->pages * FAULTS_PAGE : page);
+	double all = units * (double)(p->pages ? FAULTS_PAGE : page);
+
+	if (page && all > 0 && all < 0x1p60)
+		heap_fault(g->of->heap, &(struct heap_fault){
+			.hit = i, .bytes = (uint64_t)(all + 0.5), .time = p->time, .chosen = is_chosen(g, p->tid),
+			.variance = all > one ? all * (all - one) : 0,
+		}, &stack);
+}
+
 /* Those that are ready: the blocks first, so that they all are of this moment. */
 static void count_ready(struct touching *g, double now, bool last)
 {
-	uint64_t sampled = 0;
+	double scale[FAULT_KINDS];
 	struct pagemap map;
 
-	for (size_t i = 0; i < g->nready; i++)
-		sampled += g->pending[i].period;
-	/* without a sample its faults are left to the next ones */
-	if (!sampled)
+	if (!g->nready)
 		return;
 	if (last || now >= g->next_find) {
 		double began = thread_cpu_seconds();
 		heap_find_hits(g->of->heap);
 		g->next_find = now + (thread_cpu_seconds() - began) / FIND_SHARE;
 	}
-	double scale = (double)(g->ready_count - g->counted) / (double)sampled;
-	g->counted = g->ready_count;
+	set_against_counts(g, scale);
 	bool open = !target_pagemap(g->target, &map);
 	for (size_t i = 0; i < g->nready; i++) {
 		const struct pending *p = &g->pending[i];
-		const struct heap_stack stack = { .addrs = g->addrs + p->first, .n = p->n, .why = p->why };
-		uint64_t bytes = open ? page_bytes(&map, p->addr) : 4096;
-		double all = (double)p->period * scale * (double)bytes;
-		if (all > 0 && all < 0x1p60)
-			heap_fault(g->of->heap, &(struct heap_fault){
-				i, (uint64_t)(all + 0.5), p->time, is_chosen(g, p->tid),
-			}, &stack);
+		count_fault(g, i, (double)p->units * scale[p->kind], open ? page_bytes(&map, p->addr) : 4096);
 	}
 	pagemap_close(&map);
 }
@@ -198,10 +229,10 @@ static void drop_ready(struct touching *g)
 	g->nready = 0;
 }
 
-static void make_ready(struct touching *g)
+static void make_ready(struct touching *g, bool last)
 {
 	g->nready = g->npending;
-	g->ready_count = faults_count(g->faults);
+	g->ready = faults_count(g->faults, last);
 }
 
 static uint64_t raw_ns(void)
@@ -250,10 +281,10 @@ void touching_settle(struct touching *g, const struct touching_of *of, double no
 	g->of = of;
 	memset(g->known, 0, sizeof(g->known));
 	if (last || (full && !g->nready))
-		make_ready(g);
+		make_ready(g, last);
 	count_ready(g, now, last);
 	drop_ready(g);
-	make_ready(g);
+	make_ready(g, last);
 	g->next = now + SETTLE_SECONDS;
 	g->of = NULL;
 }

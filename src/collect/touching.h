@@ -2,10 +2,10 @@
  * Who touches new memory: page faults (target/faults.h), unwound and counted in the heap's traces as bytes of pages
  * first touched, with the block they lie in (heap/hits.h). The collector thread.
  *
- * A sample stands for period faults. What the kernel didn't sample, because there were too many at once, it has
- * counted all the same: some times a second the samples since are scaled to that count. Each fault is as many bytes
- * as the page is that lies at its address then: 4 KiB, or 2 MiB of a huge one. Pages of files, and of code, are
- * left out.
+ * A sample stands for some faults of its kind (target/faults.h), all of which the kernel has counted: some times a second
+ * the samples since are scaled to that count. Each fault is as many bytes as the page that came with it; where the
+ * kernel doesn't tell that, as the page that lies at its address then: 4 KiB, or 2 MiB of a huge one. Pages of
+ * files, and of code, are left out.
  *
  * Blocks are known by events of the probe, faults by another way. So faults are taken in before the events of a round,
  * with the time they came at, and counted only when a later settling has seen what came with them.
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct err;
+struct faults_code;
 struct frames;
 struct heap;
 struct target;
@@ -25,8 +26,8 @@ struct ticks_clock;
 struct touching;
 struct unwinder;
 
-/* The target is stopped, or runs; its modules are known. Borrows it. */
-struct err *touching_open(struct target *t, struct touching **ret);
+/* The target is stopped, or runs; its modules are known. Borrows it; `code` (target/faults_kernel.h) for the call. */
+struct err *touching_open(struct target *t, struct faults_code *code, struct touching **ret);
 /* What hasn't been settled is forgotten, also by `heap`, which it was taken in for. */
 void touching_close(struct touching *g, struct heap *heap);	/* accepts NULL */
 

@@ -58,6 +58,7 @@ struct session {
 	struct control control;
 	struct residence residence;
 	struct touching *touching;	/* or NULL: page faults aren't sampled */
+	struct faults_code *faults_code;	/* borrowed: what they are sampled by */
 	struct told told;
 	struct touching_counts faults_before;	/* of those closed since */
 	char *faults_why;		/* why they can't be, or NULL */

@@ -175,6 +175,8 @@ static void put_header(struct json *j, const struct view *v)
 	percent(j, "stacks_complete_pct", (double)i->stacks_complete, (double)i->stacks, 100);
 	put_stats(j, v, true, s);
 	percent(j, "live_error_pct", sqrt(s->live_var), (double)s->live_bytes, 0);
+	if (report_value_known(v, REPORT_FAULT_BYTES))
+		percent(j, "touched_error_pct", sqrt(s->fault_var), (double)s->fault_bytes, 0);
 	percent(j, "alloc_error_pct", sqrt(s->alloc_var), (double)s->alloc_bytes, 0);
 	number(j, "peak_time_s", (double)v->totals.peak_time, 3);
 	integer(j, "rss_bytes", i->rss);
@@ -241,6 +243,8 @@ static void put_sites(struct json *j, struct report *report, enum report_value v
 		text(j, "module", s->module);
 		put_stats(j, report_view(report), true, &s->s);
 		percent(j, "se_pct", s->se, (double)s->s.live_bytes, 0);
+		if (report_value_known(report_view(report), REPORT_FAULT_BYTES))
+			percent(j, "touched_se_pct", sqrt(s->s.fault_var), (double)s->s.fault_bytes, 0);
 		if (s->held.known)
 			number(j, "age_p50_s", s->held.age ? (double)class_age_until(s->held.age - 1u) / 1e9 : 0, 3);
 		else

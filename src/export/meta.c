@@ -12,7 +12,8 @@
 
 #define MAX_POINTS 1000
 #define MAX_UNHOOKED 10000
-#define SAMPLE_NUMBERS 12
+#define SAMPLE_NUMBERS 13
+#define SAMPLE_NUMBERS_FIRST 12	/* those that all have; files of before end there */
 
 enum kind { U64, U32, INT, BOOL, FLOAT, DOUBLE };
 
@@ -206,6 +207,7 @@ static void sample_numbers(const struct trace_stats *s, uint64_t out[SAMPLE_NUMB
 		s->alloc_q10, s->live_q10, s->temp_q10, s->peak_q10, s->samples, s->live_samples,
 		meta_double_bits(s->live_var), meta_double_bits(s->alloc_var), meta_float_bits(s->alloc_bps),
 		meta_float_bits(s->alloc_cps), meta_float_bits(s->free_bps), meta_float_bits(s->free_cps),
+		meta_double_bits(s->fault_var),
 	};
 	memcpy(out, numbers, sizeof(numbers));
 }
@@ -254,12 +256,12 @@ bool meta_take_hex(const char **text, uint64_t *ret)
 
 static void read_sample(struct trace_stats *samples, size_t n, const char *text)
 {
-	uint64_t index, v[SAMPLE_NUMBERS];
+	uint64_t index, v[SAMPLE_NUMBERS] = { 0 };
 
 	if (!meta_take_hex(&text, &index) || index >= n)
 		return;
 	for (size_t i = 0; i < SAMPLE_NUMBERS; i++)
-		if (!meta_take_hex(&text, &v[i]))
+		if (!meta_take_hex(&text, &v[i]) && i < SAMPLE_NUMBERS_FIRST)
 			return;
 	struct trace_stats *s = &samples[index];
 	/* another tool may have changed the values and kept the comments */
@@ -279,6 +281,7 @@ static void read_sample(struct trace_stats *samples, size_t n, const char *text)
 	s->alloc_cps = fabsf(meta_bits_float(v[9]));
 	s->free_bps = fabsf(meta_bits_float(v[10]));
 	s->free_cps = fabsf(meta_bits_float(v[11]));
+	s->fault_var = fabs(meta_bits_double(v[12]));
 }
 
 static void read_point(struct view *view, const char *text)

@@ -296,11 +296,11 @@ void heap_fault(struct heap *heap, const struct heap_fault *fault, const struct 
 	uint32_t trace = heap_trace_of(heap, heap_node_of_stack(heap, stack, WIRE_SLOTS));
 	uint32_t node = heap->traces.items[trace].node, owner = heap->hits.items[fault->hit].owner, chosen;
 
-	traces_fault(&heap->traces, trace, fault->bytes, fault->time);
+	traces_fault(&heap->traces, trace, fault);
 	touch_table_add(&heap->touches, node, owner, fault->bytes);
 	if (!heap->which || !fault->chosen || !chosen_trace(heap, trace, 0, &chosen))
 		return;
-	traces_fault(&heap->chosen, chosen, fault->bytes, fault->time);
+	traces_fault(&heap->chosen, chosen, fault);
 	touch_table_add(&heap->chosen_touches, heap->chosen.items[chosen].node, owner, fault->bytes);
 }
 

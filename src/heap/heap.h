@@ -129,6 +129,7 @@ struct heap_fault {
 	size_t hit;
 	uint64_t bytes, time;	/* time: ns since the start */
 	bool chosen;		/* of a thread for which heap_chooses */
+	double variance;	/* of bytes; 0: counted, not estimated */
 };
 void heap_hit(struct heap *heap, uint64_t addr, uint64_t time);
 void heap_find_hits(struct heap *heap);

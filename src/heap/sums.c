@@ -34,6 +34,7 @@ void sums_add(struct sums *sums, const struct trace_stats *s)
 		sums->counts[i] += counts[i];
 	sums->vars[0] += var_of(s->live_var);
 	sums->vars[1] += var_of(s->alloc_var);
+	sums->vars[2] += var_of(s->fault_var);
 	sums->rates[0] += rate_of(s->alloc_bps);
 	sums->rates[1] += rate_of(s->alloc_cps);
 	sums->rates[2] += rate_of(s->free_bps);
@@ -49,6 +50,7 @@ void sums_sub(struct sums *sums, const struct trace_stats *s)
 		sums->counts[i] -= counts[i];
 	sums->vars[0] -= var_of(s->live_var);
 	sums->vars[1] -= var_of(s->alloc_var);
+	sums->vars[2] -= var_of(s->fault_var);
 	sums->rates[0] -= rate_of(s->alloc_bps);
 	sums->rates[1] -= rate_of(s->alloc_cps);
 	sums->rates[2] -= rate_of(s->free_bps);
@@ -59,7 +61,7 @@ void sums_merge(struct sums *dst, const struct sums *src)
 {
 	for (int i = 0; i < SUMS_COUNTS; i++)
 		dst->counts[i] += src->counts[i];
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < SUMS_VARS; i++)
 		dst->vars[i] += src->vars[i];
 	for (int i = 0; i < 4; i++)
 		dst->rates[i] += src->rates[i];
@@ -70,6 +72,7 @@ struct trace_stats sums_get(const struct sums *sums)
 	struct trace_stats ret = {
 		.live_var = (double)sums->vars[0] / VAR_ONE,
 		.alloc_var = (double)sums->vars[1] / VAR_ONE,
+		.fault_var = (double)sums->vars[2] / VAR_ONE,
 		.alloc_bps = (float)((double)sums->rates[0] / RATE_ONE),
 		.alloc_cps = (float)((double)sums->rates[1] / RATE_ONE),
 		.free_bps = (float)((double)sums->rates[2] / RATE_ONE),

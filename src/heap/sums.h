@@ -17,12 +17,13 @@
 #include "heap/view.h"
 
 #define SUMS_COUNTS 17
+#define SUMS_VARS 3
 _Static_assert(offsetof(struct trace_stats, live_var) == SUMS_COUNTS * sizeof(uint64_t),
 	       "the integers of trace_stats come first");
 
 /* All zero: the sum of nothing. Arithmetic wraps, so a sum may also be a (negative) difference. */
 struct sums {
-	unsigned __int128 vars[2];	/* live_var, alloc_var */
+	unsigned __int128 vars[SUMS_VARS];	/* live_var, alloc_var, fault_var */
 	uint64_t counts[SUMS_COUNTS];	/* in trace_stats' order */
 	uint64_t rates[4];
 };

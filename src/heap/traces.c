@@ -307,13 +307,14 @@ void traces_old(struct traces *traces, uint32_t trace, uint64_t bytes)
 	mark(traces, trace);
 }
 
-void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time)
+void traces_fault(struct traces *traces, uint32_t trace, const struct heap_fault *fault)
 {
 	struct trace *t = &traces->items[trace];
 
 	mark(traces, trace);
-	t->touched = time;
-	t->s.fault_bytes += bytes;
+	t->touched = fault->time;
+	t->s.fault_bytes += fault->bytes;
+	t->s.fault_var += fault->variance;
 }
 
 /* The window that rates are told from, and whether a new base is to be taken. */

@@ -97,7 +97,7 @@ void traces_resident(struct traces *traces, uint32_t trace, uint64_t bytes, uint
 void traces_old(struct traces *traces, uint32_t trace, uint64_t bytes);
 
 /* Bytes that it was the first to touch. */
-void traces_fault(struct traces *traces, uint32_t trace, uint64_t bytes, uint64_t time);
+void traces_fault(struct traces *traces, uint32_t trace, const struct heap_fault *fault);
 
 /* Give the view its traces, peaks and rates filled in, and totals.s. over: nothing happens here any more. */
 void traces_publish(struct traces *traces, uint64_t time, bool over, struct view *view);

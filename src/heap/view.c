@@ -121,6 +121,7 @@ void trace_stats_add(struct trace_stats *dst, const struct trace_stats *src)
 	dst->over_bytes += src->over_bytes;
 	dst->live_var += src->live_var;
 	dst->alloc_var += src->alloc_var;
+	dst->fault_var += src->fault_var;
 	dst->alloc_bps += src->alloc_bps;
 	dst->alloc_cps += src->alloc_cps;
 	dst->free_bps += src->free_bps;

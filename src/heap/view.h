@@ -35,7 +35,7 @@ struct trace_stats {
 						 * (classes.h); of no meaning in a view without classes */
 	uint64_t over_bytes;			/* of live_bytes: what processes held when they ended or were let go;
 						 * nobody allocates or frees there any more. Not in files */
-	double live_var, alloc_var;		/* variance of live_bytes, alloc_bytes; 0: exact */
+	double live_var, alloc_var, fault_var;	/* variance of live_bytes, alloc_bytes, fault_bytes; 0: exact */
 	float alloc_bps, alloc_cps;		/* bytes, calls a second, over the last ~2 s; 0 when it is over */
 	float free_bps, free_cps;
 };

@@ -2,26 +2,11 @@
  * The probe in the kernel: runs at allocators' entry points and returns, on the thread that calls them, decides
  * by uprobe_rules.h what is told of, and writes records. Licence: some helpers are for GPL-compatible programs only.
  */
-#include <linux/types.h>
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
+#include "target/stack.bpf.h"	/* first: libbpf means more by __always_inline than linux/stddef.h does */
 
 #include "probe/uprobe_rules.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* Found in the running kernel by name, whatever lies before them there. */
-struct mm_struct {
-	unsigned long start_stack;
-} __attribute__((preserve_access_index));
-struct thread_struct {
-	unsigned long fsbase;
-} __attribute__((preserve_access_index));
-struct task_struct {
-	struct mm_struct *mm;
-	struct thread_struct thread;
-	int pid, tgid;
-} __attribute__((preserve_access_index));
 
 extern bool bpf_session_is_return(void) __ksym __weak;
 
@@ -105,57 +90,22 @@ static __always_inline bool uprobe_tell_free(void *env, struct uprobe_caller *t,
 	return true;
 }
 
-/* Where the thread's own stack ends; 0: not known, or it runs on another one. */
-static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp)
-{
-	__u64 hi = task->pid == task->tgid ? task->mm->start_stack : task->thread.fsbase;
-
-	/* both libcs place the thread pointer on top of the stack it belongs to */
-	return sp < hi && hi - sp < (1u << 30) ? hi : 0;
-}
-
-#define STEP 1024u	/* bytes read at once */
-
-/* Of bytes at `from`, which may end within a page, as many as there are; 0: none. `to` has room for STEP. */
-static __always_inline __u32 copy_step(void *to, __u64 from, __u64 want)
-{
-	__u64 n = want < STEP ? want : STEP, page = 4096 - (from & 4095);
-
-	if (!n)
-		return 0;
-	if (n <= STEP && !bpf_probe_read_user(to, n, (void *)from))
-		return n;
-	/* behind the page's end there may be nothing */
-	if (page < n && page <= STEP && !bpf_probe_read_user(to, page, (void *)from))
-		return page;
-	return 0;
-}
-
 #define SEND_ALLOC(CAP) do { \
 	struct uprobe_alloc *r = bpf_ringbuf_reserve(&ring, sizeof(*r) + (CAP), 0); \
-	__u32 off = 0; \
 	if (!r) \
 		return false; \
 	fill(&r->r, t, WIRE_ALLOC, flags, addr); \
 	r->size = t->size; \
 	r->rate = t->sampled_rate; \
-	r->regs[0] = g->ip, r->regs[1] = g->sp, r->regs[2] = g->bp, r->regs[3] = g->bx; \
-	r->regs[4] = g->r12, r->regs[5] = g->r13, r->regs[6] = g->r14, r->regs[7] = g->r15; \
-	r->regs[8] = r->regs[9] = r->regs[10] = r->regs[11] = r->regs[12] = r->regs[13] = 0; \
-	for (__u32 i = 0; i < (CAP) / STEP; i++) { \
-		__u32 n = want > i * STEP ? copy_step(r->stack + i * STEP, g->sp + i * STEP, want - i * STEP) : 0; \
-		off += n; \
-		if (n != STEP) \
-			break; \
-	} \
-	r->r.bytes = off & ~7u; \
+	KERNEL_REGS_WIRE(r->regs, g); \
+	r->r.bytes = stack_copy(r->stack, g->sp, want, CAP); \
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP); \
 	return true; \
 } while (0)
 
 /* `env`: the task. */
 static __always_inline bool uprobe_tell_alloc(void *env, const struct uprobe_ctl *k, struct uprobe_caller *t,
-					      const struct uprobe_regs *g, __u32 flags, __u64 addr)
+					      const struct kernel_regs *g, __u32 flags, __u64 addr)
 {
 	__u64 hi = stack_end(env, g->sp), max = k->max_stack, want;
 
@@ -180,17 +130,13 @@ static __always_inline bool uprobe_tell_alloc(void *env, const struct uprobe_ctl
 
 static __always_inline struct uprobe_caller *this_thread(const struct uprobe_ctl *k, struct task_struct *task)
 {
-	struct bpf_pidns_info ids = { 0 };
 	struct uprobe_caller *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	/* made just now, or left from another program that was served */
 	if (t && t->use != k->use) {
-		__u32 pid = task->pid;
-
 		__builtin_memset(t, 0, sizeof(*t));
 		t->use = k->use;
-		asm volatile("" : "+r"(pid));	/* or clang makes of both ways one that the kernel doesn't take */
-		t->tid = bpf_get_ns_current_pid_tgid(k->ns_dev, k->ns_ino, &ids, sizeof(ids)) ? pid : ids.pid;
+		t->tid = stack_tid(task, k->ns_dev, k->ns_ino);
 		t->rng = uprobe_mix(k->seed + t->tid * 0x9e3779b97f4a7c15ull);
 	}
 	return t;
@@ -221,7 +167,7 @@ static __always_inline bool uprobe_word(void *env, __u64 addr, __u64 *ret)
 }
 
 /* Returns 1: no need to run at the function's return. */
-static __always_inline int on_entry(const struct uprobe_regs *g, __u64 cookie)
+static __always_inline int on_entry(const struct kernel_regs *g, __u64 cookie)
 {
 	__u32 zero = 0;
 	struct uprobe_ctl *k = bpf_map_lookup_elem(&ctl, &zero);
@@ -238,7 +184,7 @@ static __always_inline int on_entry(const struct uprobe_regs *g, __u64 cookie)
 	return uprobe_entry(task, k, t, c, g, cookie);
 }
 
-static __always_inline int on_return(const struct uprobe_regs *g)
+static __always_inline int on_return(const struct kernel_regs *g)
 {
 	__u32 zero = 0;
 	struct uprobe_ctl *k = bpf_map_lookup_elem(&ctl, &zero);
@@ -255,20 +201,20 @@ static __always_inline int on_return(const struct uprobe_regs *g)
 }
 
 SEC("kprobe/session")
-int at_session(struct uprobe_regs *g)
+int at_session(struct kernel_regs *g)
 {
 	return bpf_session_is_return() ? on_return(g) : on_entry(g, bpf_get_attach_cookie(g));
 }
 
 SEC("kprobe/entry")
-int at_entry(struct uprobe_regs *g)
+int at_entry(struct kernel_regs *g)
 {
 	on_entry(g, bpf_get_attach_cookie(g));
 	return 0;
 }
 
 SEC("kprobe/return")
-int at_return(struct uprobe_regs *g)
+int at_return(struct kernel_regs *g)
 {
 	return on_return(g);
 }

@@ -179,7 +179,7 @@ static bool uprobe_tell_free(void *env, struct uprobe_caller *t, struct uprobe_c
 	return true;
 }
 
-static bool uprobe_tell_alloc(void *env, const struct uprobe_ctl *k, struct uprobe_caller *t, const struct uprobe_regs *g,
+static bool uprobe_tell_alloc(void *env, const struct uprobe_ctl *k, struct uprobe_caller *t, const struct kernel_regs *g,
 			      __u32 flags, __u64 addr)
 {
 	struct hits *h = env;
@@ -243,7 +243,7 @@ static const struct place *place_at(const struct hits *h, uint64_t addr)
 static void on_sample(struct hits *h, const uint64_t *record, size_t bytes)
 {
 	size_t nregs = (size_t)__builtin_popcountll(uprobe_perf_regs), words = bytes / 8, at = 4 + nregs;
-	struct uprobe_regs g;
+	struct kernel_regs g;
 
 	if (words <= at || (pid_t)(uint32_t)record[1] != h->pid || record[3] != PERF_SAMPLE_REGS_ABI_64)
 		return;

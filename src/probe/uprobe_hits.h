@@ -19,10 +19,10 @@
 
 #include <stdint.h>
 
-struct uprobe_regs;
+struct kernel_regs;
 
 /* The registers that perf_event is asked for, and what comes. One file a processor. */
 extern const uint64_t uprobe_perf_regs;
-void uprobe_from_perf(const uint64_t *values, struct uprobe_regs *ret);
+void uprobe_from_perf(const uint64_t *values, struct kernel_regs *ret);
 
 #endif

@@ -13,9 +13,9 @@
 #include <bpf/libbpf.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "probe/uprobe_ring.h"
+#include "target/bpf.h"
 
 /* The object file, in the binary: bpf.S. */
 extern const char uprobe_bpf_start[], uprobe_bpf_end[];
@@ -49,17 +49,6 @@ struct bpf_kernel {
 static struct bpf_kernel *bpf_of(struct uprobe_kernel *k)
 {
 	return (struct bpf_kernel *)k;
-}
-
-/* libbpf's word on what went wrong goes to our log, with -v. */
-static int to_log(enum libbpf_print_level level, const char *fmt, va_list args)
-{
-	if (level != LIBBPF_DEBUG) {
-		CLEANUP_FREE char *text = xvasprintf(fmt, args);
-		text[strcspn(text, "\n")] = '\0';
-		log_line("%s", text);
-	}
-	return 0;
 }
 
 static int program_fd(struct bpf_object *object, const char *name)
@@ -161,7 +150,7 @@ static struct err *bpf_open(const struct uprobe_ctl *init, enum uprobe_way way, 
 {
 	struct bpf_kernel *k = xcalloc(1, sizeof(*k));
 
-	libbpf_set_print(to_log);
+	bpf_say_to_log();
 	k->sessions = way == UPROBE_WAY_SESSION;
 	int error = load(k);
 	if (error) {

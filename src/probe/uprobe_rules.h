@@ -38,7 +38,7 @@ static void uprobe_forget(__u64 addr);
 /* Tell of a free (WIRE_FREE, UNFREE), of an allocation; false: there was no room. The first counts by itself. */
 static bool uprobe_tell_free(void *env, struct uprobe_caller *t, struct uprobe_counts *c, __u64 sp, __u32 kind, __u32 flags,
 			     __u64 addr);
-static bool uprobe_tell_alloc(void *env, const struct uprobe_ctl *k, struct uprobe_caller *t, const struct uprobe_regs *g,
+static bool uprobe_tell_alloc(void *env, const struct uprobe_ctl *k, struct uprobe_caller *t, const struct kernel_regs *g,
 			      __u32 flags, __u64 addr);
 /* A word of the program's, as it is at the call's return. */
 static bool uprobe_word(void *env, __u64 addr, __u64 *ret);
@@ -178,7 +178,7 @@ static __always_inline __u64 uprobe_block_of(void *env, __u64 result, const stru
 
 /* Returns 1: no need to run at the function's return. */
 static __always_inline int uprobe_entry(void *env, struct uprobe_ctl *k, struct uprobe_caller *t, struct uprobe_counts *c,
-					const struct uprobe_regs *g, __u64 cookie)
+					const struct kernel_regs *g, __u64 cookie)
 {
 	const struct uprobe_args a = { { 0, g->di, g->si, g->dx, g->cx, g->r8, g->r9 } };
 	__u64 rate = 1;
@@ -208,7 +208,7 @@ static __always_inline int uprobe_entry(void *env, struct uprobe_ctl *k, struct 
 
 /* `result`: of the function. */
 static __always_inline void uprobe_return(void *env, struct uprobe_ctl *k, struct uprobe_caller *t, struct uprobe_counts *c,
-					  const struct uprobe_regs *g, __u64 result)
+					  const struct kernel_regs *g, __u64 result)
 {
 	__u64 addr;
 	__u32 flags;

@@ -19,6 +19,8 @@
 #ifndef HEAPTOP_PROBE_UPROBE_WIRE_H
 #define HEAPTOP_PROBE_UPROBE_WIRE_H
 
+#include "target/kernel_regs.h"
+
 #define UPROBE_LIVE_MAX (1u << 18)	/* sampled blocks alive; with more, every free is reported */
 #define UPROBE_RING_BYTES (64u << 20)
 #define UPROBE_STACK_MAX (16u << 10)	/* bytes of stack a record copies at most */
@@ -39,11 +41,6 @@ struct uprobe_counts {
 	unsigned long long stepped;	/* at such that it steps over, */
 	unsigned long long returns;	/* and at returns */
 	unsigned long long recorded, dropped, lost, nested;
-};
-
-/* A call's registers, as the kernel hands them over on x86-64. */
-struct uprobe_regs {
-	unsigned long long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
 /*

@@ -112,6 +112,9 @@ struct report_site {
 	const struct report_more *more;	/* rows of other groups (groups.h); NULL: a site */
 };
 double report_site_value(const struct report_site *site, enum report_value v);
+/* What rows' errors are shown of where they are measured by `v`: bytes first touched, or else, whatever is shown, live bytes.
+ * Returns the standard error, 0: exact; *ret_of: those bytes. */
+double report_error(const struct trace_stats *s, enum report_value v, double *ret_of);
 /* What percents are of: the total; of delta the sum of all sites' differences, signs left out. */
 double report_whole(struct report *r, enum report_value v);
 /* Sites sorted by `value`, largest first (reverse: smallest first); ties by id. The array and what

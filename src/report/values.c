@@ -1,4 +1,5 @@
 /* The values a row can be ordered and measured by; see report.h. */
+#include <math.h>
 #include <string.h>
 
 #include "report/report.h"
@@ -75,6 +76,15 @@ double report_value_of(const struct trace_stats *s, enum report_value v)
 		break;
 	}
 	return 0;
+}
+
+double report_error(const struct trace_stats *s, enum report_value v, double *ret_of)
+{
+	bool faults = v == REPORT_FAULT_BYTES;
+	double var = faults ? s->fault_var : s->live_var;
+
+	*ret_of = (double)(faults ? s->fault_bytes : s->live_bytes);
+	return var > 0 ? sqrt(var) : 0;
 }
 
 bool report_value_is_bytes(enum report_value v)

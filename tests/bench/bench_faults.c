@@ -17,6 +17,7 @@
 #include "collect/rate.h"
 #include "line.h"
 #include "target/faults.h"
+#include "target/faults_kernel.h"
 #include "target/impl.h"
 
 #define ROUNDS 9
@@ -103,11 +104,12 @@ int main(void)
 		child(to[0], from[1]);
 	}
 	struct target t = { .pid = pid };
+	struct faults_code *code = faults_code_create();
 	for (int i = 0; i < ROUNDS * 4; i++) {
 		bool slow = i & 1, sampled = i & 2;
 		struct faults *f = NULL;
 		size_t got = 0;
-		struct err *err = sampled ? faults_open(&t, &f) : NULL;
+		struct err *err = sampled ? faults_open(&t, code, &f) : NULL;
 		if (err) {
 			printf("faults | %s\n", err->text);
 			kill(pid, SIGKILL);
@@ -120,7 +122,7 @@ int main(void)
 			faults_drain(f, count, &got);
 			if (!slow) {
 				samples += got;
-				faults += faults_count(f);
+				faults += faults_count(f, true).faults;
 			}
 		}
 		faults_close(f);

@@ -1,6 +1,7 @@
 /*
- * make_resident FILE [attached]: the made-up heap of tests/lib/fakeheap.c as a snapshot that also says what is in
+ * make_resident FILE [attached|estimated]: the made-up heap of tests/lib/fakeheap.c as a snapshot that also says what is in
  * memory: of each trace another part, some swapped out, some pages touched by another stack; and what RSS is made of.
+ * estimated: what was touched is, of each trace by more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,9 @@
 #include "heap/view.h"
 #include "tests/lib/fakeheap.h"
 
-static struct view *with_memory(struct view *old, bool attached)
+static struct view *with_memory(struct view *old, const char *word)
 {
+	bool attached = !strcmp(word, "attached"), estimated = !strcmp(word, "estimated");
 	struct view *view = view_create();
 	CLEANUP_FREE struct view_trace *traces = xcalloc(old->ntraces + 1, sizeof(*traces));
 	size_t n = 0;
@@ -28,6 +30,8 @@ static struct view *with_memory(struct view *old, bool attached)
 		s->res_bytes = s->live_bytes / (1 + n % 4);
 		s->swap_bytes = n % 4 == 3 ? s->live_bytes / 2 : 0;
 		s->fault_bytes = n % 3 ? 0 : s->live_bytes;
+		double error = estimated ? (double)s->fault_bytes * (double)(1 + n) / 20 : 0;
+		s->fault_var = error * error;
 		res += s->res_bytes;
 		n++;
 	}
@@ -60,7 +64,7 @@ int main(int argc, char **argv)
 		fakeheap_step(f);
 		view_unref(fakeheap_view(f));
 	}
-	struct view *view = fakeheap_view(f), *whole = with_memory(view, argc > 2);
+	struct view *view = fakeheap_view(f), *whole = with_memory(view, argc > 2 ? argv[2] : "");
 	struct err *err = export_write(argv[1], whole, fakeheap_names(f), NULL, &options, &path);
 	if (err)
 		fprintf(stderr, "%s\n", err->text);

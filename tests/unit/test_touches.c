@@ -60,7 +60,7 @@ static void fault(struct heap *heap, size_t hit, uint64_t bytes, uint32_t functi
 	struct heap_stack stack;
 
 	stack_of(function, addrs, &stack);
-	heap_fault(heap, &(struct heap_fault){ hit, bytes, 0, chosen }, &stack);
+	heap_fault(heap, &(struct heap_fault){ .hit = hit, .bytes = bytes, .chosen = chosen }, &stack);
 }
 
 static void alloc(struct heap *heap, uint64_t addr, uint64_t size, uint64_t time, uint32_t function)
