@@ -600,10 +600,12 @@ static void on_left(struct session *s)
 		 (int)target_pid(s->target));
 }
 
+/* No further than it was written to when it ended: a child that has its rings mapped may go on writing for ever. */
 static void on_end(struct session *s)
 {
-	while (session_drain(s, true))
-		;
+	do
+		session_drain(s, true);
+	while (s->placed && s->probe->more);
 	if (s->placed)
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
 	heap_threads_present(s->heap, NULL, 0);

@@ -352,6 +352,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 		a->raise_next = false;
 	}
 	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
+	p->more = ring_reader_behind(a->reader);
 	if (!last && a->state)
 		agent_answer_bounds(a, t, now_ns);
 	return n;

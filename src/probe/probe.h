@@ -104,7 +104,8 @@ struct probe_ops {
 	 * Hand over all events committed before the call, in the order of their TSC (see wire.h); but for one
 	 * whose thread was interrupted between stamping and committing it: nothing handed over before
 	 * depends on that.
-	 * `last`: the target has ended or is held: hand over everything. Returns the number.
+	 * `last`: the target has ended or is held: hand over everything that is there at the call; what others write to
+	 * its memory meanwhile isn't waited for. Returns the number; `more` says whether another call is needed.
 	 */
 	size_t (*drain)(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx);
 	void (*stats)(struct probe *p, struct target *t, struct probe_stats *ret);
@@ -156,8 +157,10 @@ struct probe_ops {
 
 struct probe {
 	const struct probe_ops *ops;
+	const char *stays;		/* after `remove`: why its memory is still mapped, unused; NULL: it isn't */
 	struct probe_hook *hooks;	/* after prepare; of the modules there are, as of the last update */
 	size_t nhooks;
+	bool more;			/* after a drain: it has left something for the next, though it was there */
 };
 
 /* The agent back end. */

@@ -315,7 +315,8 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	u->ctx = ctx;
 	u->handed = 0;
 	u->nkept = 0;
-	uprobe_kernel_read(u->kernel, READ_MAX, on_record, u);
+	u->a.probe.more = uprobe_kernel_read(u->kernel, READ_MAX, on_record, u) + 2 >= READ_MAX ||
+			  u->nkept + RECORD_KEPT > KEPT_MAX;
 	return u->handed;
 }
 
