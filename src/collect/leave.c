@@ -80,12 +80,10 @@ static struct err *take_out_and_release(struct session *s, char **ret_message)
 	}
 	s->placed = false;
 	s->detached = true;
-	*ret_message = !hold ? xasprintf("detached from %d: probes removed, its code is identical to its files",
-					 (int)target_pid(s->target)) :
-		xasprintf("detached from %d: hooks removed, its code is identical to its "
-				 "files%s", (int)target_pid(s->target),
-				 left ? "; a thread was always inside, so some unused memory stays mapped"
-				 : "");
+	const char *stays = left ? "a thread was always inside" : s->probe->stays;
+	*ret_message = xasprintf("detached from %d: %s removed, its code is identical to its files%s%s",
+				 (int)target_pid(s->target), hold ? "hooks" : "probes",
+				 stays ? "; some unused memory stays mapped: " : "", stays ? stays : "");
 	return resumed;
 }
 

@@ -89,7 +89,17 @@ struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again)
 	}
 	struct probe_stats st;
 	a->probe.ops->stats(p, t, &st);		/* their last values */
-	return agent_unmap(a, t);
+	err = agent_unmap(a, t);
+	if (err && err->code == ERR_DENIED) {
+		log_line("%s", err->text);
+		err_free(err);
+		err = NULL;
+		p->stays = "it has come under a seccomp filter, which might punish unmapping";
+		/* from here at least the pages can be given back, most of which are the rings' */
+		if (a->shared)
+			madvise(a->shared, a->rings_bytes, MADV_REMOVE);
+	}
+	return err;
 }
 
 /* ---- verify ---- */

@@ -188,13 +188,19 @@ static bool match_stacks(void *ctx, const struct mapping *m)
 	return s->next < s->n;
 }
 
-bool target_thread_has_seccomp(struct target *t, pid_t tid)
+static bool thread_has_seccomp(const struct target *t, pid_t tid)
 {
 	struct proc_status status;
-	bool has = proc_status(t->pid, tid, &status) && status.seccomp != 0;
 
-	t->filtered |= has;
-	return has;
+	return proc_status(t->pid, tid, &status) && status.seccomp != 0;
+}
+
+/* EINVAL says that there is no filter; mode 1 lets no call through that is restarted. Without the right /proc tells. */
+bool target_stopped_has_seccomp(struct target *t, pid_t tid)
+{
+	if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, 0, NULL) >= 0)
+		return true;
+	return errno != EINVAL && thread_has_seccomp(t, tid);
 }
 
 bool target_has_seccomp(struct target *t, size_t looks)
@@ -202,13 +208,13 @@ bool target_has_seccomp(struct target *t, size_t looks)
 	CLEANUP_FREE pid_t *tids = NULL;
 	size_t n = proc_tasks(t->pid, &tids), from = 0;
 
-	if (n && target_thread_has_seccomp(t, tids[0]))
+	if (n && thread_has_seccomp(t, tids[0]))
 		return true;
 	while (from < n && tids[from] <= t->filter_look)
 		from++;
 	for (size_t i = 0; i < n && i < looks; i++) {
 		t->filter_look = tids[(from + i) % n];
-		if (target_thread_has_seccomp(t, t->filter_look))
+		if (thread_has_seccomp(t, t->filter_look))
 			return true;
 	}
 	return false;

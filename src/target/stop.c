@@ -171,7 +171,8 @@ static bool is_socket(const struct target *t, pid_t tid, int fd)
  * reason of its own: the kernel sees to that.
  *
  * Sleeps with a time-out are restarted by restart_syscall(2), which many a seccomp filter has not
- * heard of, and kills for: under one they, too, begin anew.
+ * heard of, and kills for: under one they, too, begin anew. Each such thread is asked, each time: a filter comes at any
+ * moment, for one thread or for all.
  */
 static void hide_interruption(struct target *t, const struct thread *th)
 {
@@ -183,10 +184,12 @@ static void hide_interruption(struct target *t, const struct thread *th)
 	if (retry == CPU_RETRY || (retry == CPU_RETRY_SOCKET && is_socket(t, th->tid, fd))) {
 		cpu_retry_syscall(&regs);
 		err = cpu_regs_set(th->tid, &regs);
-	} else if (!err && t->filtered && cpu_has_restart(&regs) &&
-		   target_thread_has_seccomp(t, th->tid)) {
-		cpu_retry_syscall(&regs);
-		err = cpu_regs_set(th->tid, &regs);
+	} else if (!err && cpu_has_restart(&regs)) {
+		long nr = naps_call(&t->naps, th->tid, &regs);
+		if (nr >= 0 && target_stopped_has_seccomp(t, th->tid)) {
+			cpu_begin_anew(&regs, nr);
+			err = cpu_regs_set(th->tid, &regs);
+		}
 	}
 	err_free(err);
 }
@@ -482,6 +485,7 @@ static struct err *stop_once(struct target *t)
 {
 	target_raise_priority(t);
 	t->stop_began = target_now();
+	naps_begin(&t->naps);
 	for (size_t i = 0; i < t->nthreads; i++) {
 		if (t->threads[i].watched)
 			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
@@ -506,8 +510,6 @@ struct err *target_stop(struct target *t)
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
 		return target_gone(t);
-	if (!t->filtered)
-		target_has_seccomp(t, t->filter_look ? 4 : SIZE_MAX);
 	double deadline = target_now() + STOP_PATIENCE;
 	for (;;) {
 		struct err *err = stop_once(t);
@@ -574,6 +576,7 @@ void target_delete(struct target *t)
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	free(t->command);
+	naps_deinit(&t->naps);
 	free(t->threads);
 	free(t->view);
 	free(t);
@@ -775,6 +778,7 @@ struct err *target_step_out(struct target *t, const struct code_range *ranges, s
 		}
 		if (!inside)
 			return NULL;
+		t->caller = 0;	/* what runs may bring all threads under a seccomp filter */
 		target_sleep(moment);
 		for (size_t i = 0; i < t->nthreads; i++) {
 			if (t->threads[i].state == THREAD_RUNNING)
