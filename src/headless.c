@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/ticks.h"
@@ -31,21 +32,8 @@
 
 static void signal_set(sigset_t *set)
 {
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
+	ending_signals(set);
 	sigaddset(set, SIGUSR1);
-}
-
-void headless_block_signals(void)
-{
-	sigset_t set;
-
-	signal_set(&set);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	/* a reader that leaves (| head) shows as a failed write */
-	signal(SIGPIPE, SIG_IGN);
 }
 
 #define KILL_SECONDS 5.0	/* for a killed program to be gone */
@@ -269,8 +257,7 @@ struct err *headless_read(const char *path, struct view **ret_view, struct names
 
 	*ret_view = NULL;
 	*ret_signal = 0;
-	signal_set(&set);
-	sigdelset(&set, SIGUSR1);	/* nothing to write yet */
+	ending_signals(&set);	/* and not SIGUSR1: nothing to write yet */
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	while (!loader_done(loader) && !*ret_signal) {
 		struct pollfd p[2] = {
@@ -291,14 +278,6 @@ struct err *headless_read(const char *path, struct view **ret_view, struct names
 	return err;
 }
 
-/* A Ctrl-C while the way into the processes was still being looked for? */
-static bool interrupted_early(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) && sigismember(&set, SIGINT);
-}
-
 int headless_watch(const struct cli *cli, struct collector *c, struct saver *saver)
 {
 	struct loop l = {
@@ -316,7 +295,8 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	err_free(report_set_base(l.report, cli->base_view, cli->base_names));
 	signal_set(&set);
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (!l.launched && interrupted_early()) {
+	/* while the way in was still being looked for */
+	if (!l.launched && ending_pending() == SIGINT) {
 		leave(&l);
 		report_destroy(l.report);
 		dumper_destroy(l.dumper);

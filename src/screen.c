@@ -264,12 +264,6 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.graph = cli->graph, .copy = cli->copy, .source_paths = &cli->source_paths,
 		.config_path = cli->config_path,
 	};
-	/*
-	 * A terminal that goes sends SIGHUP twice, from its shell and from the kernel. The second
-	 * one comes when the screen is closed and its handlers are gone: the snapshot must still be
-	 * written then, and the program let go.
-	 */
-	signal(SIGHUP, SIG_IGN);
 	struct err *err = NULL;
 	if (!s->failed)	/* else without a screen that would open and close */
 		err = ui_run(&source, names, relay, &options, ret_leave, ret_signal);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -436,17 +437,10 @@ static struct timespec deadline(double seconds)
 	return t;
 }
 
-/* Signals to end that are blocked, to be taken from a descriptor once everything runs. */
-static bool told_to_end(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
-}
-
 /*
- * Under lock. A program may never get to its start: it has been stopped by a signal, or its dynamic linker waits for a
- * file. Nothing of it has run yet: it is killed then, if it still isn't there a moment after heaptop was told to end.
+ * Under lock. The look-ups in the files of a process that is attached to may take seconds: they are broken off when heaptop
+ * is told to end. A program may never get to its start: it has been stopped by a signal, or its dynamic linker waits
+ * for a file. Nothing of it has run yet: it is killed then, if it still isn't there a moment after heaptop was told.
  */
 static void wait_for_start(struct collector *c)
 {
@@ -456,9 +450,12 @@ static void wait_for_start(struct collector *c)
 		struct timespec until = deadline(START_LOOK_SECONDS);
 		pthread_cond_timedwait(&c->changed, &c->lock, &until);
 		double now = monotonic_seconds();
-		if (!told && told_to_end())
+		if (!told && ending_pending())
 			told = now;
-		if (told && now - told > START_GRACE_SECONDS && c->launching >= 0)
+		bool enough = told && (c->config.npids || now - told > START_GRACE_SECONDS);
+		if (enough)
+			ending_break_off();
+		if (enough && c->launching >= 0)
 			syscall(SYS_pidfd_send_signal, c->launching, SIGKILL, NULL, 0);
 	}
 }
