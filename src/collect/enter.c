@@ -82,7 +82,7 @@ static struct err *no_allocator(struct session *s)
 	}
 	const char *why = s->probe->nhooks ? s->probe->hooks[0].reason : NULL;
 	return err_new(ERR_UNSUPPORTED, "process %d has no allocator heaptop can hook%s%s: "
-		       "no module defines malloc in its symbol tables", (int)target_pid(s->target),
+		       "no module defines malloc in its symbol tables; --alloc and --free name another", (int)target_pid(s->target),
 		       why ? ": " : "", why ? why : "");
 }
 

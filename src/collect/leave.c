@@ -10,7 +10,6 @@
 
 #define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
 #define CATCH_UP_ROUNDS 16
-#define EXEC_TRIES 3		/* detaching again after an exec came between */
 
 static struct err *take_out(struct session *s, bool *ret_left)
 {
@@ -31,7 +30,10 @@ static struct err *take_out(struct session *s, bool *ret_left)
 	return NULL;
 }
 
-/* It can't be stopped because it is ending, or has executed another program: see it through. */
+/*
+ * It can't be stopped because it is ending, or has executed another program: see it through. After an exec there is nothing
+ * of ours in it any more.
+ */
 static struct err *see_through(struct session *s, struct err *gone)
 {
 	if (gone->code != ERR_GONE)
@@ -48,6 +50,10 @@ static struct err *see_through(struct session *s, struct err *gone)
 		case SESSION_IDLE:
 		case SESSION_BUSY:
 		case SESSION_AT_ONCE:
+			if (s->executed || s->left) {
+				err_free(gone);
+				return NULL;
+			}
 			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		}
 	}
@@ -96,13 +102,16 @@ struct err *session_detach(struct session *s, char **ret_message)
 		s->detached = true;
 		*ret_message = xasprintf("process %d runs unwatched", (int)target_pid(s->target));
 	}
-	for (int i = 0; !s->ended && !s->detached && i < EXEC_TRIES; i++) {
-		err_free(err);
+	s->leaving = true;
+	if (!s->ended && !s->detached) {
 		err = take_out_and_release(s, ret_message);
 		if (err)
 			err = see_through(s, err);
-		if (err && err->code != ERR_GONE)
-			break;
+		if (!err && (s->executed || s->left) && !s->ended) {
+			s->detached = true;
+			*ret_message = xasprintf("detached from %d: it has just executed another program, in which nothing of "
+						 "heaptop is", (int)target_pid(s->target));
+		}
 	}
 	if (err && (s->ended || s->detached)) {
 		err_free(err);

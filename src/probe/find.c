@@ -575,8 +575,8 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 			       "would tell, or --alloc and --free with addresses", elf_file_path(stripped->file));
 	if (!err && !a->nsites)
 		err = err_new(ERR_NOT_FOUND, a->probe.nhooks ?
-			      "none of the allocator's functions can be hooked: %s" :
-			      "no allocator found in the program or its libraries%s",
+			      "none of the allocator's functions can be hooked: %s; --alloc and --free name others" :
+			      "no allocator found in the program or its libraries%s: --alloc and --free name one",
 			      a->probe.nhooks ? a->probe.hooks[0].reason : "");
 	return err;
 }

@@ -124,7 +124,8 @@ static struct err *compare(struct target *t, const struct text *x, const struct 
 		}
 		for (size_t i = 0; i < got; i++)
 			if (file[i] != now[i])
-				return err_new(ERR_OTHER, "code at %#lx differs from %s", (unsigned long)(at + i),
+				return err_new(ERR_OTHER, "heaptop's hooks are out, but code at %#lx differs from %s: "
+					       "something else changes it, too", (unsigned long)(at + i),
 					       elf_file_path(x->file));
 	}
 	return NULL;

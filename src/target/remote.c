@@ -110,7 +110,7 @@ struct err *target_find_way(struct target *t)
 	}
 	if (!s.found)
 		return err_new(ERR_UNSUPPORTED, "process %d: neither its program nor its libraries have code "
-			       "through which it could be made to call the kernel", t->pid);
+			       "through which it could be made to call the kernel; --probe=uprobe does without", t->pid);
 	t->way = s.way;
 	return NULL;
 }
@@ -308,10 +308,10 @@ static struct err *choose_thread(struct target *t)
 		return NULL;
 	if (filtered)
 		return err_new(ERR_DENIED, "process %d runs under a seccomp filter: heaptop can't make "
-			       "it map memory", t->pid);
+			       "it map memory; --probe=uprobe does without", t->pid);
 	if (shadowed)
 		return err_new(ERR_UNSUPPORTED, "process %d uses shadow stacks: heaptop can't make it "
-			       "call the kernel", t->pid);
+			       "call the kernel; --probe=uprobe does without", t->pid);
 	return err_new(ERR_BUSY, "process %d: no thread has room on its stack right now: try again",
 		       t->pid);
 }
@@ -404,7 +404,7 @@ static struct err *run_to_syscall_stop(struct call *c)
 		if (err || at_syscall)
 			return err;
 	}
-	return err_new(ERR_BUSY, "thread %d is flooded with signals", c->tid);
+	return err_new(ERR_BUSY, "thread %d is flooded with signals: try again", c->tid);
 }
 
 static struct err *prepare(struct call *c)
@@ -420,7 +420,7 @@ static struct err *prepare(struct call *c)
 	if (err)
 		return err;
 	if (c->frame.addr < c->t->caller_lo || c->frame.addr >= cpu_sp(&c->regs))
-		return err_new(ERR_BUSY, "thread %d has no room on its stack", c->tid);
+		return err_new(ERR_BUSY, "thread %d has no room on its stack right now: try again", c->tid);
 	c->under = xmalloc(c->frame.len);
 	err = target_read(c->t, c->frame.addr, c->under, c->frame.len);
 	if (!err)

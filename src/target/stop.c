@@ -260,7 +260,8 @@ static bool ending(const struct target *t)
 static struct err *ended_error(const struct target *t)
 {
 	if (t->exec_pending)
-		return err_new(ERR_GONE, "process %d has just started another program", t->pid);
+		return err_new(ERR_GONE, "process %d has just executed another program, in which nothing of heaptop is: "
+			       "attach to it to watch it (heaptop -p %d)", t->pid, t->pid);
 	return target_gone(t);
 }
 
@@ -505,7 +506,8 @@ struct err *target_stop(struct target *t)
 	if (t->stopped)
 		return NULL;
 	if (t->left)
-		return err_new(ERR_DENIED, "process %d runs with rights of its own", t->pid);
+		return err_new(ERR_DENIED, "process %d runs with rights of its own (setuid, capabilities): attach to it as root "
+			       "(sudo heaptop -p %d)", t->pid, t->pid);
 	if (ending(t))
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
@@ -797,6 +799,6 @@ struct err *target_step_out(struct target *t, const struct code_range *ranges, s
 			moment *= 1.2;
 	}
 	release_all(t);
-	return err_new(ERR_BUSY, "process %d: a thread doesn't leave the code that is to be changed",
+	return err_new(ERR_BUSY, "process %d: a thread doesn't leave the code that is to be changed: try again",
 		       t->pid);
 }
