@@ -745,60 +745,29 @@ const struct target_thread *target_threads(struct target *t, size_t *ret_n)
 	return t->view;
 }
 
-/* ---- out of a window ---- */
+/* ---- some alone ---- */
 
-static bool is_inside(uint64_t pc, const struct code_range *ranges, size_t n)
+struct err *target_let_run(struct target *t, const pid_t *tids, size_t n, double seconds)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (pc > ranges[i].start && pc < ranges[i].end)
-			return true;
-	}
-	return false;
-}
-
-/*
- * A thread inside is let run a moment and stopped again, until it is outside. Not single-stepped:
- * if heaptop were killed then, the trap flag would stay behind and kill the program by SIGTRAP.
- * What it runs into at worst is a lock of a stopped thread, which is outside, too.
- */
-struct err *target_step_out(struct target *t, const struct code_range *ranges, size_t n)
-{
-	double moment = 10e-6;
-
 	if (!t->stopped)
 		return err_new(ERR_OTHER, "process %d isn't stopped", t->pid);
-	for (int round = 0; round < 400; round++) {
-		size_t count, inside = 0;
-		const struct target_thread *threads = target_threads(t, &count);
-		for (size_t i = 0; i < count; i++) {
-			struct thread *th = target_thread(t, threads[i].tid);
-			if (!th || !is_inside(threads[i].pc, ranges, n))
-				continue;
-			inside++;
-			if (ptrace(PTRACE_CONT, th->tid, 0, 0L) == 0)
-				th->state = THREAD_RUNNING;
-		}
-		if (!inside)
-			return NULL;
-		t->caller = 0;	/* what runs may bring all threads under a seccomp filter */
-		target_sleep(moment);
-		for (size_t i = 0; i < t->nthreads; i++) {
-			if (t->threads[i].state == THREAD_RUNNING)
-				ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
-		}
-		t->view_valid = false;
-		struct err *err = wait_all(t, target_now() + STOP_PATIENCE);
-		/* They may have made new threads. */
-		if (!err)
-			err = stop_new_threads(t);
-		if (err) {
-			release_all(t);
-			return err;
-		}
-		if (moment < 1e-3)
-			moment *= 1.2;
+	t->caller = 0;	/* what runs may bring all threads under a seccomp filter */
+	for (size_t i = 0; i < n; i++) {
+		struct thread *th = target_thread(t, tids[i]);
+		if (th && th->state == THREAD_STOPPED && ptrace(PTRACE_CONT, th->tid, 0, 0L) == 0)
+			th->state = THREAD_RUNNING;
 	}
-	release_all(t);
-	return err_new(ERR_BUSY, "process %d: a thread doesn't leave the code that is to be changed: try again",
-		       t->pid);
+	target_sleep(seconds);
+	for (size_t i = 0; i < t->nthreads; i++) {
+		if (t->threads[i].state == THREAD_RUNNING)
+			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
+	}
+	t->view_valid = false;
+	struct err *err = wait_all(t, target_now() + STOP_PATIENCE);
+	/* They may have made new threads. */
+	if (!err)
+		err = stop_new_threads(t);
+	if (err)
+		release_all(t);
+	return err;
 }
