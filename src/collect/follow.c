@@ -371,6 +371,13 @@ void follow_pause(struct follow *f, bool paused)
 			session_pause(f->ps.list[i]->session, paused);
 }
 
+void follow_hush(struct follow *f)
+{
+	for (size_t i = 0; i < f->ps.n; i++)
+		if (f->ps.list[i]->session)
+			session_hush(f->ps.list[i]->session);
+}
+
 void follow_set_rate(struct follow *f, uint64_t rate)
 {
 	f->config.auto_rate = !rate;

@@ -4,12 +4,12 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "probe/probe.h"
 #include "target/target.h"
 
 #define GONE_TRIES 1000		/* times 1 ms, until a program that is ending has ended */
-#define CATCH_UP_ROUNDS 16
 
 static struct err *take_out(struct session *s, bool *ret_left)
 {
@@ -60,26 +60,32 @@ static struct err *see_through(struct session *s, struct err *gone)
 	return gone;
 }
 
+/*
+ * The program stands still for what must be done then, and no longer: what has piled up in the rings, millions of events
+ * perhaps, is taken in when it runs again, and the text compared.
+ */
 static struct err *take_out_and_release(struct session *s, char **ret_message)
 {
-	bool hold = !s->config.uprobe;
+	bool hold = !s->config.uprobe, left = false;
 
-	/* most of what has piled up, while the program still runs */
-	for (int i = 0; hold && i < CATCH_UP_ROUNDS && session_drain(s, false); i++)
-		;
+	/* of the children that a program leaves behind */
+	if (!s->hushed)
+		err_free(s->placed ? s->probe->ops->set_active(s->probe, s->target, false) : NULL);
 	struct err *err = hold ? target_stop(s->target) : NULL;
-
 	if (err)
 		return err;
-	session_drain(s, true);
-	bool left = false;
+	if (s->placed && !s->hushed && !s->probe->outlives)
+		session_drain(s, true);
 	if (s->placed) {
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
 		err = take_out(s, &left);
-		if (!err)
-			err = s->probe->ops->verify(s->probe, s->target);
 	}
 	struct err *resumed = target_resume(s->target);
+	log_line("the program stood still for %.2f ms while hooks were taken out", target_pause(s->target) * 1e3);
+	if (!err && s->placed && !s->hushed)
+		session_drain(s, true);
+	if (!err && s->placed)
+		err = s->probe->ops->verify(s->probe, s->target);
 	if (err) {
 		err_free(resumed);
 		return err;

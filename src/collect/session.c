@@ -229,6 +229,7 @@ struct probe_config session_probe_config(const struct session *s)
 		.uprobe_way = s->config.uprobe_way,
 		.ns_per_tick = s->clock.ns_per_tick,
 		.named = s->config.named,
+		.leaving = s->config.leaving,
 	};
 }
 
@@ -745,6 +746,13 @@ void session_pause(struct session *s, bool paused)
 	s->paused = paused;
 	if (s->placed && !s->ended)
 		err_free(s->probe->ops->set_active(s->probe, s->target, !paused));
+}
+
+void session_hush(struct session *s)
+{
+	s->hushed = true;
+	if (s->placed && !s->ended)
+		err_free(s->probe->ops->set_active(s->probe, s->target, false));
 }
 
 void session_set_rate(struct session *s, uint64_t rate)

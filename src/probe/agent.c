@@ -25,6 +25,8 @@
  */
 #define FILTER_START_CPU 1.0
 #define FILTER_START_NS 30000000000ull
+/* Bytes of the rings that are still read when heaptop leaves: beside a crowd of busy threads all of them take seconds. */
+#define READ_LEAVING (2u << 20)
 #define LEASE_EVENTS 256u		/* between looks at the lease while events are handed over */
 /*
  * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
@@ -323,11 +325,17 @@ static void read_rings(struct agent *a, struct target *t)
 	/* after the time up to which events count was taken: an event before it has its slot */
 	if (a->rings_used < a->nrings)
 		find_rings_used(a, t);
+	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < a->rings_used; i++) {
+		uint64_t tail = ring_reader_tail(a->reader, i);
+
+		if (bytes > READ_LEAVING && a->config.leaving && __atomic_load_n(a->config.leaving, __ATOMIC_RELAXED))
+			return;
 		if (a->shared)
 			read_shared(a, i);
 		else if (a->rings)
 			read_private(a, t, i);
+		bytes += ring_reader_tail(a->reader, i) - tail;
 	}
 	for (uint32_t i = a->rings_used; i < a->nrings; i++)
 		ring_reader_read(a->reader, i, 0, NULL);	/* nothing of up to now is in there */
@@ -477,6 +485,9 @@ static void destroy(struct probe *p)
 
 	for (size_t i = 0; i < a->nislands; i++)
 		free(a->islands[i].taken);
+	/* what the target couldn't unmap: from here at least the pages can be given back, most of which are the rings' */
+	if (a->shared && p->stays)
+		madvise(a->shared, a->rings_bytes, MADV_REMOVE);
 	if (a->shared)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);

@@ -615,6 +615,7 @@ struct err *agent_place(struct probe *p, struct target *t)
 	if (!err) {
 		const struct ring_reader_config config = { a->nrings, a->ring_bytes, a->nonce };
 		a->reader = ring_reader_create(&config);
+		p->outlives = a->shared;
 		return NULL;
 	}
 	/* after a target_step_out in vain it runs */

@@ -30,6 +30,7 @@ struct probe_config {
 				 * it waits for room, and nothing is lost */
 	uint32_t max_stack;	/* bytes of stack per event; 0: default */
 	bool mmap;		/* mappings the program makes are recorded, too */
+	const bool *leaving;	/* atomic; true: nobody waits for what is recorded any more. NULL: never */
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
@@ -160,6 +161,7 @@ struct probe {
 	const char *stays;		/* after `remove`: why its memory is still mapped, unused; NULL: it isn't */
 	struct probe_hook *hooks;	/* after prepare; of the modules there are, as of the last update */
 	size_t nhooks;
+	bool outlives;			/* what was recorded can still be drained after `remove` */
 	bool more;			/* after a drain: it has left something for the next, though it was there */
 };
 

@@ -45,7 +45,7 @@ static size_t find_inside(struct agent *a, struct target *t, pid_t **ret)
 		if (seen_outside(a, threads[i].tid))
 			continue;
 		if (inside_ranges(t, &threads[i], a->state, ranges, a->nislands)) {
-			inside = true;
+			inside[ninside++] = threads[i].tid;
 			continue;
 		}
 		VEC_GROW(a->outside, a->noutside, a->outside_cap);
@@ -123,9 +123,6 @@ struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again)
 		err_free(err);
 		err = NULL;
 		p->stays = "it has come under a seccomp filter, which might punish unmapping";
-		/* from here at least the pages can be given back, most of which are the rings' */
-		if (a->shared)
-			madvise(a->shared, a->rings_bytes, MADV_REMOVE);
 	}
 	return err;
 }
