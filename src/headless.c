@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/ticks.h"
@@ -26,26 +27,14 @@
 #include "export/export.h"
 #include "heap/view.h"
 #include "loader.h"
+#include "moment.h"
 #include "saver.h"
 #include "symbol/names.h"
 
 static void signal_set(sigset_t *set)
 {
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
+	ending_signals(set);
 	sigaddset(set, SIGUSR1);
-}
-
-void headless_block_signals(void)
-{
-	sigset_t set;
-
-	signal_set(&set);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	/* a reader that leaves (| head) shows as a failed write */
-	signal(SIGPIPE, SIG_IGN);
 }
 
 #define KILL_SECONDS 5.0	/* for a killed program to be gone */
@@ -114,28 +103,33 @@ static void view_frame(struct loop *l, struct view *view, const struct process_l
 	l->output_gone = !put_frame(l->cli, l->report, list, &l->failed);
 }
 
-static void frame(struct loop *l)
+static void frame(struct loop *l, const struct moment *m)
 {
-	if (!l->cli->batch || l->output_gone)
-		return;
-	struct view *sum = collector_view_now(l->c);
-	struct process_list *list = collector_processes(l->c);
-	if (l->cli->process == CLI_SUM) {
-		view_frame(l, sum, list);
-	} else {
-		for (size_t i = 0; i < list->n; i++) {
-			if (l->cli->process != CLI_ALL && l->cli->process != list->p[i].pid)
-				continue;
-			struct view *view = collector_process_view(l->c, list->p[i].id);
-			if (view)
-				view_frame(l, view, NULL);
-			view_unref(view);
-			l->process_seen = true;
-		}
+	for (size_t i = 0; l->cli->process != CLI_SUM && i < m->list->n; i++) {
+		if (l->cli->process != CLI_ALL && l->cli->process != m->list->p[i].pid)
+			continue;
+		if (m->views[i])
+			view_frame(l, m->views[i], NULL);
+		l->process_seen = true;
 	}
-	process_list_unref(list);
-	view_unref(sum);
+	if (l->cli->process == CLI_SUM)
+		view_frame(l, m->sum, m->list);
 	l->frames++;
+}
+
+/* Are frames still wanted? */
+static bool has_reader(const struct loop *l)
+{
+	return l->cli->batch && !l->output_gone;
+}
+
+static void frame_of_now(struct loop *l)
+{
+	struct moment *m = has_reader(l) ? moment_take(l->c, false) : NULL;
+
+	if (m)
+		frame(l, m);
+	moment_free(m);
 }
 
 static void on_signal(struct loop *l, int sig)
@@ -208,7 +202,7 @@ static void watch(struct loop *l, int sigfd)
 			break;
 		}
 		if (now >= next_frame && !frames_done(l)) {
-			frame(l);
+			frame_of_now(l);
 			next_frame += l->cli->delay;
 			if (next_frame < now)
 				next_frame = now + l->cli->delay;
@@ -269,8 +263,7 @@ struct err *headless_read(const char *path, struct view **ret_view, struct names
 
 	*ret_view = NULL;
 	*ret_signal = 0;
-	signal_set(&set);
-	sigdelset(&set, SIGUSR1);	/* nothing to write yet */
+	ending_signals(&set);	/* and not SIGUSR1: nothing to write yet */
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	while (!loader_done(loader) && !*ret_signal) {
 		struct pollfd p[2] = {
@@ -291,14 +284,6 @@ struct err *headless_read(const char *path, struct view **ret_view, struct names
 	return err;
 }
 
-/* A Ctrl-C while the way into the processes was still being looked for? */
-static bool interrupted_early(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) && sigismember(&set, SIGINT);
-}
-
 int headless_watch(const struct cli *cli, struct collector *c, struct saver *saver)
 {
 	struct loop l = {
@@ -316,7 +301,8 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	err_free(report_set_base(l.report, cli->base_view, cli->base_names));
 	signal_set(&set);
 	CLEANUP_CLOSE int sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (!l.launched && interrupted_early()) {
+	/* while the way in was still being looked for */
+	if (!l.launched && ending_pending() == SIGINT) {
 		leave(&l);
 		report_destroy(l.report);
 		dumper_destroy(l.dumper);
@@ -324,20 +310,28 @@ int headless_watch(const struct cli *cli, struct collector *c, struct saver *sav
 	}
 	watch(&l, sigfd);
 	collector_hurry(c);
-	/* the last state of things, while the target is still there to be looked at */
+	/*
+	 * The last state of things, while the target is still there to be looked at. To look up the names in it may take long,
+	 * beside a busy program above all: the target is let go before.
+	 */
 	bool ended = collector_state(c) != COLLECT_RUNNING;
-	if (!frames_done(&l) && (ended || l.next != GO_ON))
-		frame(&l);
+	bool framed = has_reader(&l) && !frames_done(&l) && (ended || l.next != GO_ON);
+	struct moment *last = framed || cli->output ? moment_take(c, cli->output) : NULL;
+	if (!ended)
+		leave(&l);
+	saver_settle(saver, last);
+	if (framed)
+		frame(&l, last);
 	if (cli->batch && cli->process > 0 && !l.process_seen)
 		fprintf(stderr, "heaptop: --process: process %d was none of those watched\n", (int)cli->process);
 	if (cli->output)
 		last_snapshots(&l);
-	if (!ended)
-		leave(&l);
-	else if (collector_state(c) == COLLECT_FAILED)
+	if (ended && collector_state(c) == COLLECT_FAILED)
 		fprintf(stderr, "heaptop: %s\n", collector_message(c));
-	else
+	else if (ended)
 		note(&l, collector_message(c));
+	saver_settle(saver, NULL);
+	moment_free(last);
 	report_destroy(l.report);
 	dumper_destroy(l.dumper);
 	return exit_code(&l);

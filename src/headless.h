@@ -1,5 +1,6 @@
 /*
- * Watching without a screen: batch frames on standard output, or just the snapshot at the end.
+ * Watching without a screen: batch frames on standard output, or just the snapshot at the end. Signals are blocked
+ * (ending.h), and taken through a descriptor.
  */
 #ifndef HEAPTOP_HEADLESS_H
 #define HEAPTOP_HEADLESS_H
@@ -10,9 +11,6 @@ struct collector;
 struct saver;
 struct view;
 struct names;
-
-/* Signals the loop takes through a descriptor; block them before any thread is started. */
-void headless_block_signals(void);
 
 /*
  * Read a snapshot, unless a signal comes first: *ret_signal is its number then and there is no view. Else 0, and the caller

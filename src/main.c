@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -97,21 +98,6 @@ static void raise_file_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static void block_signals(bool screen)
-{
-	sigset_t set;
-
-	/* seen through descriptors; a launched program starts with the mask we were given */
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	if (!screen)
-		headless_block_signals();
-	else
-		signal(SIGPIPE, SIG_IGN);
 }
 
 /*
@@ -212,6 +198,8 @@ static int watch(struct cli *cli, bool screen, struct err **ret_refused, pid_t *
 		relay_launched(relay);
 	if (err) {
 		relay_destroy(relay);
+		if (err->code == ERR_INTERRUPTED)
+			return fail(err, 128 + ending_pending());
 		err = point_to_doctor(err, cli);
 		if (!ret_refused)
 			return fail(err, code);
@@ -294,11 +282,26 @@ static int watch_named(struct cli *cli, bool screen)
 	return other ? pick_and_watch(cli, screen, other) : code;
 }
 
-static int run(struct cli *cli)
+/* What has only printed, or looks and prints, and a scripted screen, which has no terminal: signals end it as ever. */
+static void set_mask(const struct cli *cli, const sigset_t *before)
+{
+	sigset_t set;
+
+	if (cli->mode == CLI_DONE || cli->doctor) {
+		sigprocmask(SIG_SETMASK, before, NULL);
+	} else if (getenv("HEAPTOP_SCRIPT")) {
+		ending_signals(&set);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
+}
+
+/* `before`: the signal mask that heaptop was started with. */
+static int run(struct cli *cli, const sigset_t *before)
 {
 	bool screen;
 	int code, sig = 0;
 
+	set_mask(cli, before);
 	if (cli->mode == CLI_DONE)
 		return cli->exit_code;
 	if (cli->doctor)
@@ -307,11 +310,10 @@ static int run(struct cli *cli)
 	struct err *err = choose_front(cli, &screen);
 	if (err)
 		return fail(err, EXIT_FAILED);
-	block_signals(screen);
+	/* a reader that leaves (| head) shows as a failed write */
+	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
-	if (cli->base && screen)
-		err = snapshot_read(cli->base, &cli->base_view, &cli->base_names);
-	else if (cli->base)
+	if (cli->base)
 		err = headless_read(cli->base, &cli->base_view, &cli->base_names, &sig);
 	if (sig)
 		return 128 + sig;
@@ -327,10 +329,12 @@ static int run(struct cli *cli)
 int main(int argc, char **argv)
 {
 	struct cli cli;
+	sigset_t before;
 
+	ending_block(&before);
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
-	int code = cli_read(argc, argv, &cli) ? run(&cli) : EXIT_USAGE;
+	int code = cli_read(argc, argv, &cli) ? run(&cli, &before) : EXIT_USAGE;
 	cli_deinit(&cli);
 	return code;
 }

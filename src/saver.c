@@ -12,10 +12,12 @@
 #include "base/mem.h"
 #include "collect/collect.h"
 #include "heap/view.h"
+#include "moment.h"
 
 struct saver {
 	struct collector *collector;
 	struct view *view;
+	const struct moment *last;	/* NULL: as things are now */
 	struct names *names;
 	struct export_options options;
 	pthread_t thread;
@@ -38,23 +40,21 @@ static bool names_process(const char *path)
 }
 
 /* Each its own file; ended ones that are merged have no id to name one by. */
-static struct err *write_each(struct saver *s, const char *path, const struct process_list *list, char **ret_path)
+static struct err *write_each(struct saver *s, const char *path, const struct moment *m, char **ret_path)
 {
+	const struct process_list *list = m->list;
 	const struct modules *mods = collector_modules(s->collector);
 	CLEANUP_FREE char *last = NULL;
 	size_t written = 0, left = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		struct view *view = collector_process_view(s->collector, list->p[i].id);
-		if (!view || !list->p[i].pid) {
+		if (!m->views[i] || !list->p[i].pid) {
 			left += list->p[i].merged;
-			view_unref(view);
 			continue;
 		}
 		free(last);
 		last = NULL;
-		struct err *err = export_write(path, view, s->names, mods, &s->options, &last);
-		view_unref(view);
+		struct err *err = export_write(path, m->views[i], s->names, mods, &s->options, &last);
 		if (err)
 			return err;
 		written++;
@@ -69,16 +69,21 @@ static struct err *write_each(struct saver *s, const char *path, const struct pr
 
 struct err *saver_write(struct saver *s, const char *path, char **ret_path)
 {
-	struct view *view = s->collector ? collector_view_whole(s->collector) : view_ref(s->view);
-	const struct modules *mods = s->collector ? collector_modules(s->collector) : NULL;
-	struct process_list *list = s->collector ? collector_processes(s->collector) : NULL;
-	struct err *err = list && list->n > 1 && names_process(path)
-		? write_each(s, path, list, ret_path)
-		: export_write(path, view, s->names, mods, &s->options, ret_path);
+	if (!s->collector)
+		return export_write(path, s->view, s->names, NULL, &s->options, ret_path);
+	struct moment *now = s->last ? NULL : moment_take(s->collector, true);
+	const struct moment *m = now ? now : s->last;
+	struct err *err = m->list->n > 1 && names_process(path)
+		? write_each(s, path, m, ret_path)
+		: saver_write_view(s, path, m->sum, ret_path);
 
-	process_list_unref(list);
-	view_unref(view);
+	moment_free(now);
 	return err;
+}
+
+void saver_settle(struct saver *s, const struct moment *last)
+{
+	s->last = last;
 }
 
 struct err *saver_write_view(struct saver *s, const char *path, struct view *view, char **ret_path)

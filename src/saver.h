@@ -8,6 +8,7 @@
 #include "export/export.h"
 
 struct collector;
+struct moment;
 struct names;
 struct saver;
 struct view;
@@ -20,6 +21,8 @@ void saver_destroy(struct saver *s);
 
 /* Write a snapshot to `path` (copied) soon. */
 void saver_request(struct saver *s, const char *path);
+/* What is asked for from now on is written of that moment, which must be a whole one and outlive the saver's work. */
+void saver_settle(struct saver *s, const struct moment *last);
 /* Wait until what was asked for is written: for those who then write to the same file themselves. */
 void saver_finish(struct saver *s);
 /* One line on the last request ("saved x.pb.gz", or what went wrong); "" if there was none. The

@@ -19,6 +19,7 @@
 #include "foresee.h"
 #include "heap/view.h"
 #include "loader.h"
+#include "moment.h"
 #include "saver.h"
 #include "symbol/names.h"
 #include "ui/ui.h"
@@ -284,12 +285,6 @@ static struct err *run(const struct cli *cli, struct source *s, struct names *na
 		.graph = cli->graph, .copy = cli->copy, .source_paths = &cli->source_paths,
 		.config_path = cli->config_path,
 	};
-	/*
-	 * A terminal that goes sends SIGHUP twice, from its shell and from the kernel. The second
-	 * one comes when the screen is closed and its handlers are gone: the snapshot must still be
-	 * written then, and the program let go.
-	 */
-	signal(SIGHUP, SIG_IGN);
 	struct err *err = NULL;
 	if (!s->failed)	/* else without a screen that would open and close */
 		err = ui_run(&source, names, relay, &options, ret_leave, ret_signal);
@@ -324,8 +319,6 @@ static bool last_snapshots(const struct cli *cli, struct saver *saver, struct du
 {
 	CLEANUP_FREE char *peak = NULL;
 
-	/* one that is still being written mustn't replace these */
-	saver_finish(saver);
 	struct err *err = cli->output && cli->dump.exit ? saver_write(saver, cli->output, NULL) : NULL;
 	if (!err)
 		err = dumper_finish(dumper, &peak);
@@ -350,10 +343,18 @@ int screen_watch(const struct cli *cli, struct collector *c, struct saver *saver
 		err_free(err);
 		ok = false;
 	}
-	ok = last_snapshots(cli, saver, source.dumper) && ok;
-	dumper_destroy(source.dumper);
+	/* what is to be written is of now, but names for it may take long to look up: the program is let go before */
+	collector_hurry(c);
+	struct moment *last = cli->output && cli->dump.exit ? moment_take(c, true) : NULL;
 	ok = release(cli, c, leave) && ok;
 	*ret_other = leave == UI_LEAVE_OTHER ? source.other : 0;
+	/* one that is still being written mustn't replace these */
+	saver_finish(saver);
+	saver_settle(saver, last);
+	ok = last_snapshots(cli, saver, source.dumper) && ok;
+	saver_settle(saver, NULL);
+	moment_free(last);
+	dumper_destroy(source.dumper);
 	if (leave == UI_LEAVE_SIGNAL)
 		return 128 + sig;
 	if (cli->mode == CLI_RUN && collector_exit_code(c) >= 0)

@@ -27,6 +27,7 @@ static struct {
 	struct termios shell;
 	struct sigaction old_polite[ARRAY_SIZE(polite)], old_crash[ARRAY_SIZE(crash)];
 	stack_t old_stack;
+	sigset_t old_mask;
 	void *stack;
 	bool at_exit;
 } state = { .tty = -1, .pipe = { -1, -1 } };
@@ -105,6 +106,11 @@ void restore_begin(int tty, const char *undo, size_t len, const struct termios *
 	sa.sa_flags = SA_ONSTACK;
 	for (size_t i = 0; i < ARRAY_SIZE(crash); i++)
 		sigaction(crash[i], &sa, &state.old_crash[i]);
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(polite); i++)
+		sigaddset(&set, polite[i]);
+	pthread_sigmask(SIG_UNBLOCK, &set, &state.old_mask);
 }
 
 void restore_end(void)
@@ -112,6 +118,8 @@ void restore_end(void)
 	if (state.tty < 0)
 		return;
 	state.active = 0;
+	/* first: a terminal that goes sends SIGHUP twice, and the snapshot is still to be written */
+	pthread_sigmask(SIG_SETMASK, &state.old_mask, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(polite); i++)
 		sigaction(polite[i], &state.old_polite[i], NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(crash); i++)

@@ -9,9 +9,12 @@
 #include <stddef.h>
 #include <termios.h>
 
-/* Install the handlers. `undo`: bytes for the terminal (copied, at most 256). */
+/*
+ * Install the handlers, and let through to them, in the calling thread, what was blocked. `undo`: bytes for the terminal
+ * (copied, at most 256).
+ */
 void restore_begin(int tty, const char *undo, size_t len, const struct termios *shell);
-/* The screen is given back in order: the old handlers are put back. */
+/* The screen is given back in order: the old handlers and the old mask are put back. */
 void restore_end(void);
 /* Readable when a signal came; -1 before restore_begin. */
 int restore_fd(void);

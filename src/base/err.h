@@ -22,6 +22,7 @@ enum err_code {
 	ERR_UNSUPPORTED,/* other architecture, 32-bit, kernel thread, old kernel */
 	ERR_BUSY,	/* already traced by somebody else */
 	ERR_BAD_INPUT,	/* malformed file, option or record */
+	ERR_INTERRUPTED,/* heaptop was told to end meanwhile (ending.h) */
 };
 
 struct err {

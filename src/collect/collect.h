@@ -43,6 +43,7 @@ struct collect_config {
 	bool paused;			/* start with collection off */
 	double delay_start;		/* with paused: seconds until it goes on, unless it is set otherwise before; 0: never */
 	uint32_t max_stack;
+	const bool *leaving;		/* the collector's own, see probe_config */
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the collector */
 	const char *thread;		/* only blocks of these (heap_choose_threads), or NULL: all */
 	const char *record;		/* file for the stream of stacks (record.h), or NULL */
@@ -149,7 +150,10 @@ void collector_kill(struct collector *c, uint32_t id, int sig);
 char *collector_refused(struct collector *c);
 /* Wait until the program has ended and its last view is there; false after `seconds`. */
 bool collector_wait_end(struct collector *c, double seconds);
-/* The end is near: the collector's thread is preferred to the program's from now on, where that is permitted. */
+/*
+ * The end is near: nothing more is recorded, and the collector's thread is preferred to the program's from now on, where
+ * that is permitted.
+ */
 void collector_hurry(struct collector *c);
 /* Take everything out, check it, and let the target go on; waits until done (or 10 s). */
 struct err *collector_detach(struct collector *c);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -67,7 +68,7 @@ struct collector {
 
 	/* under lock */
 	struct haste haste;		/* of the thread */
-	bool leaving;			/* it shall stay on */
+	bool leaving;			/* it shall stay on; atomic: read without the lock, too */
 	int launching;			/* pidfd of the program that is being started; -1: none */
 	bool stuck;			/* the thread doesn't answer: it isn't waited for any more */
 	bool started;
@@ -170,7 +171,7 @@ static void publish(struct collector *c)
 
 /* What the others want, taken over in one go. */
 struct wants {
-	bool pause_set, pause, rate_set, detach, stop, now;
+	bool pause_set, pause, rate_set, detach, stop, now, leaving;
 	uint64_t rate;
 	double refresh;
 	struct signal_wanted *signals;	/* owned */
@@ -187,7 +188,7 @@ static struct wants take_wants(struct collector *c)
 		.pause_set = c->want_pause_set, .pause = c->want_pause,
 		.rate_set = c->want_rate_set, .rate = c->want_rate,
 		.refresh = c->want_refresh, .signals = c->want_signals, .nsignals = c->nsignals,
-		.detach = c->want_detach, .stop = c->want_stop,
+		.detach = c->want_detach, .stop = c->want_stop, .leaving = c->leaving,
 		.now = c->now_asked != c->now_done,
 		.threads_set = c->want_threads_set, .threads = c->want_threads,
 		.faults = c->want_faults, .res = c->want_res,
@@ -229,6 +230,8 @@ static bool carry_out(struct collector *c, struct wants *w)
 	choose_threads(c, w);
 	if (w->pause_set)
 		follow_pause(c->follow, w->pause);
+	if (w->leaving)
+		follow_hush(c->follow);
 	if (w->rate_set)
 		follow_set_rate(c->follow, w->rate);
 	if (w->faults >= 0)
@@ -436,17 +439,10 @@ static struct timespec deadline(double seconds)
 	return t;
 }
 
-/* Signals to end that are blocked, to be taken from a descriptor once everything runs. */
-static bool told_to_end(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
-}
-
 /*
- * Under lock. A program may never get to its start: it has been stopped by a signal, or its dynamic linker waits for a
- * file. Nothing of it has run yet: it is killed then, if it still isn't there a moment after heaptop was told to end.
+ * Under lock. The look-ups in the files of a process that is attached to may take seconds: they are broken off when heaptop
+ * is told to end. A program may never get to its start: it has been stopped by a signal, or its dynamic linker waits
+ * for a file. Nothing of it has run yet: it is killed then, if it still isn't there a moment after heaptop was told.
  */
 static void wait_for_start(struct collector *c)
 {
@@ -456,9 +452,12 @@ static void wait_for_start(struct collector *c)
 		struct timespec until = deadline(START_LOOK_SECONDS);
 		pthread_cond_timedwait(&c->changed, &c->lock, &until);
 		double now = monotonic_seconds();
-		if (!told && told_to_end())
+		if (!told && ending_pending())
 			told = now;
-		if (told && now - told > START_GRACE_SECONDS && c->launching >= 0)
+		bool enough = told && (c->config.npids || now - told > START_GRACE_SECONDS);
+		if (enough)
+			ending_break_off();
+		if (enough && c->launching >= 0)
 			syscall(SYS_pidfd_send_signal, c->launching, SIGKILL, NULL, 0);
 	}
 }
@@ -473,6 +472,7 @@ struct err *collector_start(const struct collect_config *config, struct collecto
 	c->config = *config;
 	c->config.launch.forked = note_launched;
 	c->config.launch.ctx = c;
+	c->config.leaving = &c->leaving;
 	c->exit_code = -1;
 	c->modules = modules_create();
 	c->names = names_create(c->modules);
@@ -720,7 +720,7 @@ bool collector_wait_end(struct collector *c, double seconds)
 void collector_hurry(struct collector *c)
 {
 	pthread_mutex_lock(&c->lock);
-	c->leaving = true;
+	__atomic_store_n(&c->leaving, true, __ATOMIC_RELAXED);
 	haste_begin(&c->haste);
 	pthread_mutex_unlock(&c->lock);
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "collect/prefill.h"
@@ -81,7 +82,7 @@ static struct err *no_allocator(struct session *s)
 	}
 	const char *why = s->probe->nhooks ? s->probe->hooks[0].reason : NULL;
 	return err_new(ERR_UNSUPPORTED, "process %d has no allocator heaptop can hook%s%s: "
-		       "no module defines malloc in its symbol tables", (int)target_pid(s->target),
+		       "no module defines malloc in its symbol tables; --alloc and --free name another", (int)target_pid(s->target),
 		       why ? ": " : "", why ? why : "");
 }
 
@@ -119,12 +120,26 @@ static struct err *place(struct session *s)
 	return err;
 }
 
-struct err *session_enter_image(struct session *s)
+/* The modules are known and looked through, as far as heaptop wasn't told to end meanwhile. */
+static struct err *look_up(struct session *s)
 {
 	told_watch(&s->told, target_pid(s->target));
 	struct err *err = session_refresh_modules(s);
-	if (!err)
+
+	if (!err && s->prefill && !ending_broken_off())
+		prefill_walk(s->prefill, s->unwinder);
+	if (!err && !ending_broken_off())
 		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
+	if (!ending_broken_off())
+		return err;
+	err_free(err);
+	return err_new(ERR_INTERRUPTED, "interrupted before process %d was watched", (int)target_pid(s->target));
+}
+
+struct err *session_enter_image(struct session *s)
+{
+	struct err *err = look_up(s);
+
 	if (!err)
 		err = place(s);
 	return err;
@@ -175,11 +190,7 @@ struct err *session_enter_attached(struct session *s, pid_t pid, int *ret_exit)
 	err = target_resume(s->target);
 	s->pause_seconds = target_pause(s->target);
 	if (!err)
-		err = session_refresh_modules(s);
-	if (!err) {
-		prefill_walk(s->prefill, s->unwinder);
-		err = s->probe->ops->prepare(s->probe, s->target, s->mods);
-	}
+		err = look_up(s);
 	return err ? err : target_find_way(s->target);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -103,11 +104,18 @@ struct err *follow_open(struct follow *f, char **ret_refusals, int *ret_exit)
 		f->place.sideband = told_open();
 	size_t n = launched(f) ? 1 : f->config.npids;
 	CLEANUP_FREE struct session **opened = xcalloc(n, sizeof(struct session *));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !ending_broken_off(); i++)
 		refused = err_join(refused, open_one(f, launched(f) ? 0 : f->config.pids[i], &opened[i], ret_exit));
 	for (size_t i = 0; i < n; i++)
-		if (opened[i])
+		if (opened[i] && ending_broken_off())
+			session_close(opened[i]);
+		else if (opened[i])
 			refused = err_join(refused, begin_one(f, opened[i]));
+	if (!f->ps.n && ending_broken_off() && !launched(f)) {
+		err_free(refused);
+		return err_new(ERR_INTERRUPTED, "interrupted before anything was watched: nothing of heaptop is left in %s",
+			       n > 1 ? "the processes" : "the process");
+	}
 	if (!f->ps.n)
 		return refused;
 	/* the others go on */
@@ -372,6 +380,13 @@ void follow_pause(struct follow *f, bool paused)
 	for (size_t i = 0; i < f->ps.n; i++)
 		if (f->ps.list[i]->session)
 			session_pause(f->ps.list[i]->session, paused);
+}
+
+void follow_hush(struct follow *f)
+{
+	for (size_t i = 0; i < f->ps.n; i++)
+		if (f->ps.list[i]->session)
+			session_hush(f->ps.list[i]->session);
 }
 
 void follow_set_rate(struct follow *f, uint64_t rate)

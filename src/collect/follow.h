@@ -47,6 +47,8 @@ struct pollfd *follow_polls(struct follow *f, size_t before, size_t *ret_n);
 struct err *follow_detach(struct follow *f, char **ret_message);
 
 void follow_pause(struct follow *f, bool paused);
+/* session_hush in all processes. */
+void follow_hush(struct follow *f);
 void follow_set_rate(struct follow *f, uint64_t rate);	/* 0: auto */
 void follow_want_faults(struct follow *f, bool want);
 void follow_want_res(struct follow *f, bool want);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/mem.h"
 #include "target/target.h"
 #include "unwind/unwind.h"
@@ -67,7 +68,7 @@ void prefill_walk(struct prefill *p, struct unwinder *u)
 {
 	uint64_t frames[FRAMES_MAX];
 
-	for (size_t i = 0; i < p->nstacks && p->npcs < PCS_MAX; i++) {
+	for (size_t i = 0; i < p->nstacks && p->npcs < PCS_MAX && !ending_broken_off(); i++) {
 		struct target_stack *s = &p->stacks[i];
 		struct stack_copy copy = { .addr = s->regs.sp, .bytes = s->bytes, .len = s->len };
 		enum unwind_end why;

@@ -229,6 +229,7 @@ struct probe_config session_probe_config(const struct session *s)
 		.uprobes = s->uprobes,
 		.ns_per_tick = s->clock.ns_per_tick,
 		.named = s->config.named,
+		.leaving = s->config.leaving,
 	};
 }
 
@@ -565,6 +566,12 @@ static void look_after(struct session *s)
 static struct err *on_exec(struct session *s)
 {
 	session_drain(s, true);
+	if (s->leaving) {
+		/* nothing of ours is in it, and what was measured stays to be seen */
+		s->placed = s->extend = false;
+		s->executed = true;
+		return target_resume(s->target);
+	}
 	s->probe->ops->destroy(s->probe);
 	s->placed = s->extend = false;
 	heap_destroy(s->heap);
@@ -600,10 +607,12 @@ static void on_left(struct session *s)
 		 (int)target_pid(s->target));
 }
 
+/* No further than it was written to when it ended: a child that has its rings mapped may go on writing for ever. */
 static void on_end(struct session *s)
 {
-	while (session_drain(s, true))
-		;
+	do
+		session_drain(s, true);
+	while (s->placed && s->probe->more);
 	if (s->placed)
 		s->probe->ops->stats(s->probe, s->target, &s->stats);
 	heap_threads_present(s->heap, NULL, 0);
@@ -651,10 +660,10 @@ static size_t drain_crowd(struct session *s)
 	size_t n = 0;
 	struct err *err = target_stop(s->target);
 
-	if (!err) {
-		for (size_t more = 1; more; n += more)
-			more = session_drain(s, false);
-	}
+	if (!err)
+		do
+			n += session_drain(s, false);
+		while (s->probe->more);
 	if (target_is_stopped(s->target)) {
 		struct err *resumed = session_resume(s);
 		if (err)
@@ -764,6 +773,13 @@ void session_pause(struct session *s, bool paused)
 	s->paused = paused;
 	if (s->placed && !s->ended)
 		err_free(s->probe->ops->set_active(s->probe, s->target, !paused));
+}
+
+void session_hush(struct session *s)
+{
+	s->hushed = true;
+	if (s->placed && !s->ended)
+		err_free(s->probe->ops->set_active(s->probe, s->target, false));
 }
 
 void session_set_rate(struct session *s, uint64_t rate)

@@ -86,6 +86,11 @@ struct err *session_detach(struct session *s, char **ret_message);
 void session_give_up(struct session *s);
 
 void session_pause(struct session *s, bool paused);
+/*
+ * heaptop is about to leave: nothing more is recorded, so that it has the less to do beside a busy program, and what the last
+ * view doesn't have nobody will see.
+ */
+void session_hush(struct session *s);
 void session_set_rate(struct session *s, uint64_t rate);	/* 0: auto */
 /* heap_choose_threads, now and for what is executed later; `which` must live as long. */
 void session_choose_threads(struct session *s, const char *which);

@@ -47,6 +47,9 @@ struct session {
 	bool placed;		/* the probe is in the target */
 	bool ending;		/* it is held on its way out: nothing of it will be used again */
 	bool ended, detached, paused;
+	bool hushed;		/* see session_hush */
+	bool leaving;		/* what it executes from now on isn't hooked any more; */
+	bool executed;		/* it has executed something since */
 	bool left;		/* it has executed a program with rights of its own, unwatched */
 	bool replaced;		/* attached, and it has executed another program since */
 	double last_renew, last_usage, last_modules, next_threads;

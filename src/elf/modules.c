@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -358,7 +359,7 @@ bool modules_update(struct modules *mods, const struct mapping *maps, size_t n,
 		    maps[i].end != mods->ranges[k].end)
 			continue;
 		struct range *r = &mods->ranges[k++];
-		if (!r->entry)
+		if (!r->entry && !ending_broken_off())
 			r->entry = find_new(mods, &maps[i], &open);
 		if (r->entry) {
 			r->entry->seen = true;

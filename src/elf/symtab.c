@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/mem.h"
 #include "elf/internal.h"
 
@@ -204,6 +205,12 @@ static void fetch_name(const struct elf_symtab *tab, size_t i)
 		__builtin_prefetch(tab->strs + tab->syms[i].st_name);
 }
 
+/* Now and then: is the whole look-up no longer wanted? */
+static bool is_over(size_t i)
+{
+	return !(i & 0xffff) && ending_broken_off();
+}
+
 /* A number for how a name begins: its first three bytes. */
 #define LEADS 4096u
 
@@ -238,7 +245,7 @@ static void add_found(struct found *found, const struct elf_func *f)
 
 static void find_in_tab(struct find *find, const struct elf_symtab *tab)
 {
-	for (size_t i = 0; i < tab->n; i++) {
+	for (size_t i = 0; i < tab->n && !is_over(i); i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int bind = ELF64_ST_BIND(sym->st_info);
 		fetch_name(tab, i + AHEAD);
@@ -278,7 +285,7 @@ size_t elf_file_find_functions(struct elf_file *file, const char *const *names, 
 
 static uint64_t find_value(const struct elf_symtab *tab, const char *name)
 {
-	for (size_t i = 0; i < tab->n; i++) {
+	for (size_t i = 0; i < tab->n && !is_over(i); i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int type = ELF64_ST_TYPE(sym->st_info);
 		fetch_name(tab, i + AHEAD);
@@ -304,7 +311,7 @@ uint64_t elf_file_find_symbol(struct elf_file *file, const char *name)
 static void nearest(const struct elf_symtab *tab, uint64_t vaddr, uint64_t *start, uint64_t *size,
 		    uint64_t *label)
 {
-	for (size_t i = 0; i < tab->n; i++) {
+	for (size_t i = 0; i < tab->n && !is_over(i); i++) {
 		const Elf64_Sym *sym = &tab->syms[i];
 		int type = ELF64_ST_TYPE(sym->st_info);
 		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !is_defined(sym) ||

@@ -26,6 +26,8 @@
  */
 #define FILTER_START_CPU 1.0
 #define FILTER_START_NS 30000000000ull
+/* Bytes of the rings that are still read when heaptop leaves: beside a crowd of busy threads all of them take seconds. */
+#define READ_LEAVING (2u << 20)
 #define LEASE_EVENTS 256u		/* between looks at the lease while events are handed over */
 /*
  * Reading the TSC isn't ordered with the loads around it. Events younger than this, a few
@@ -355,14 +357,20 @@ static void read_rings(struct agent *a, struct target *t, bool last)
 	/* after the time up to which events count was taken: an event before it has its slot */
 	if (a->rings_used < a->nrings)
 		find_rings_used(a, t);
+	uint64_t bytes = 0;
 	for (uint32_t i = 0; i < a->rings_used; i++) {
+		uint64_t tail = ring_reader_tail(a->reader, i);
+
 		/* many full rings are a long way for who gets little of a busy machine */
 		if (!last)
 			keep_lease(a, t);
+		if (bytes > READ_LEAVING && a->config.leaving && __atomic_load_n(a->config.leaving, __ATOMIC_RELAXED))
+			return;
 		if (a->shared)
 			read_shared(a, i);
 		else if (a->rings)
 			read_private(a, t, i);
+		bytes += ring_reader_tail(a->reader, i) - tail;
 	}
 	for (uint32_t i = a->rings_used; i < a->nrings; i++)
 		ring_reader_read(a->reader, i, 0, NULL);	/* nothing of up to now is in there */
@@ -387,6 +395,7 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 		a->raise_next = false;
 	}
 	size_t n = ring_reader_finish(a->reader, ticks_now() + TICKS_SLACK, hand_over, &g);
+	p->more = ring_reader_behind(a->reader);
 	if (!last && a->state)
 		agent_answer_bounds(a, t, now_ns);
 	return n;
@@ -511,6 +520,9 @@ static void destroy(struct probe *p)
 
 	for (size_t i = 0; i < a->nislands; i++)
 		free(a->islands[i].taken);
+	/* what the target couldn't unmap: from here at least the pages can be given back, most of which are the rings' */
+	if (a->shared && p->stays)
+		madvise(a->shared, a->rings_bytes, MADV_REMOVE);
 	if (a->shared)
 		munmap(a->shared, a->rings_bytes);
 	ring_reader_destroy(a->reader);

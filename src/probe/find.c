@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/ending.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -228,7 +229,7 @@ static bool only_seems(const struct text *x, const struct hook_window *w)
 {
 	if (w->nhits > HOOK_HITS)
 		return false;
-	for (size_t i = 0; i < w->nhits; i++) {
+	for (size_t i = 0; i < w->nhits && !ending_broken_off(); i++) {
 		uint64_t vaddr = w->hits[i] - x->bias;
 		struct elf_func f;
 		bool read;
@@ -261,7 +262,7 @@ static void scan_text(struct agent *a, size_t text, size_t first)
 		w[nw++] = (struct hook_window){ .lo = s->addr, .hi = s->addr + s->plan.displaced };
 	}
 	for (size_t k = 0; nw && k < x->nranges; k++)
-		for (uint64_t at = x->ranges[k].start; at < x->ranges[k].end; at += CHUNK) {
+		for (uint64_t at = x->ranges[k].start; at < x->ranges[k].end && !ending_broken_off(); at += CHUNK) {
 			uint64_t left = x->ranges[k].end - at;
 			/* A few bytes more: an instruction may lie across. */
 			size_t want = left < CHUNK + 8 ? (size_t)left : CHUNK + 8;
@@ -487,7 +488,7 @@ static struct candidate *find_candidates(struct agent *a, const struct modules *
 	size_t n = 0, cap = 0;
 
 	grow_looked(a, modules_count(mods) + 1);
-	for (uint32_t id = 1; id <= modules_count(mods); id++) {
+	for (uint32_t id = 1; id <= modules_count(mods) && !ending_broken_off(); id++) {
 		if (!f)
 			f = xmalloc(sizeof(*f));
 		if (!look_through(a, module_get(mods, id), f))
@@ -574,8 +575,8 @@ struct err *agent_prepare(struct probe *p, struct target *t, const struct module
 			       "would tell, or --alloc and --free with addresses", elf_file_path(stripped->file));
 	if (!err && !a->nsites)
 		err = err_new(ERR_NOT_FOUND, a->probe.nhooks ?
-			      "none of the allocator's functions can be hooked: %s" :
-			      "no allocator found in the program or its libraries%s",
+			      "none of the allocator's functions can be hooked: %s; --alloc and --free name others" :
+			      "no allocator found in the program or its libraries%s: --alloc and --free name one",
 			      a->probe.nhooks ? a->probe.hooks[0].reason : "");
 	return err;
 }

@@ -136,6 +136,7 @@ struct err *probe_agent_inherit(const struct probe *of, struct target *t, const 
 	}
 	const struct ring_reader_config reader = { a->nrings, a->ring_bytes, a->nonce };
 	a->reader = ring_reader_create(&reader);
+	a->probe.outlives = a->shared;
 	*ret = &a->probe;
 	return NULL;
 }

@@ -192,7 +192,7 @@ static struct err *check_owner(struct target *t, uint64_t state)
 	if (owner <= 1 || owner == getpid() || !proc_stat(owner, 0, &st) || st.start != ctl.owner_start ||
 	    st.state == 'Z' || st.state == 'X')
 		return NULL;
-	return err_new(ERR_BUSY, "process %d is already watched by another heaptop (process %d)",
+	return err_new(ERR_BUSY, "process %d is already watched by another heaptop (process %d): end that one first",
 		       (int)target_pid(t), (int)owner);
 }
 

@@ -232,7 +232,8 @@ static struct err *share_memfd(struct agent *a, struct target *t, uint64_t fd)
 		return err_new(ERR_OTHER, "%s is not the memory asked for", path);
 	/* the same goes for heaptop itself */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < a->rings_bytes)
-		return err_new(ERR_DENIED, "files of heaptop may not be as large as %" PRIu64 " MB (ulimit -f)",
+		return err_new(ERR_DENIED, "files of heaptop may not be as large as %" PRIu64 " MB (ulimit -f): "
+			       "raise that and start it again",
 			       a->rings_bytes >> 20);
 	if (ftruncate(own, (off_t)a->rings_bytes))
 		return err_errno(errno, "the size of the rings");
@@ -614,6 +615,7 @@ struct err *agent_place(struct probe *p, struct target *t)
 	if (!err) {
 		const struct ring_reader_config config = { a->nrings, a->ring_bytes, a->nonce };
 		a->reader = ring_reader_create(&config);
+		p->outlives = a->shared;
 		return NULL;
 	}
 	/* after a target_step_out in vain it runs */

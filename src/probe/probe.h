@@ -31,6 +31,7 @@ struct probe_config {
 				 * it waits for room, and nothing is lost */
 	uint32_t max_stack;	/* bytes of stack per event; 0: default */
 	bool mmap;		/* mappings the program makes are recorded, too */
+	const bool *leaving;	/* atomic; true: nobody waits for what is recorded any more. NULL: never */
 	const struct named_list *named;	/* entry points the user named, or NULL; outlives the probe */
 	bool no_memfd;		/* force the process_vm_readv way (tests) */
 	double ns_per_tick;	/* of the TSC, if known; 0: measured, which takes 5 ms */
@@ -110,7 +111,8 @@ struct probe_ops {
 	 * Hand over all events committed before the call, in the order of their TSC (see wire.h); but for one
 	 * whose thread was interrupted between stamping and committing it: nothing handed over before
 	 * depends on that.
-	 * `last`: the target has ended or is held: hand over everything. Returns the number.
+	 * `last`: the target has ended or is held: hand over everything that is there at the call; what others write to
+	 * its memory meanwhile isn't waited for. Returns the number; `more` says whether another call is needed.
 	 */
 	size_t (*drain)(struct probe *p, struct target *t, bool last, probe_event_fn fn, void *ctx);
 	void (*stats)(struct probe *p, struct target *t, struct probe_stats *ret);
@@ -150,7 +152,7 @@ struct probe_ops {
 	/*
 	 * Take everything out again, target stopped. *ret_again: threads are still inside; the text is
 	 * restored already; let the target run a moment, stop it and call again. Or leave it at that:
-	 * then its memory stays, unused.
+	 * then its memory stays, unused; so it does where the target may no longer unmap it (`stays`).
 	 */
 	struct err *(*remove)(struct probe *p, struct target *t, bool *ret_again);
 	/* Compare the text of every module hooked with its file: NULL if identical. */
@@ -162,8 +164,11 @@ struct probe_ops {
 
 struct probe {
 	const struct probe_ops *ops;
+	const char *stays;		/* after `remove`: why its memory is still mapped, unused; NULL: it isn't */
 	struct probe_hook *hooks;	/* after prepare; of the modules there are, as of the last update */
 	size_t nhooks;
+	bool outlives;			/* what was recorded can still be drained after `remove` */
+	bool more;			/* after a drain: it has left something for the next, though it was there */
 };
 
 /* The agent back end. */

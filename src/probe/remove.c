@@ -17,6 +17,8 @@
 #include "target/target.h"
 
 #define CHUNK (1u << 20)
+#define OUT_FIRST 50e-6		/* seconds that threads inside run alone at first, 1.5 times as long each time, */
+#define OUT_ALL 5e-3		/* as long as that isn't more */
 
 static bool seen_outside(const struct agent *a, pid_t tid)
 {
@@ -26,13 +28,16 @@ static bool seen_outside(const struct agent *a, pid_t tid)
 	return false;
 }
 
-/* Threads never come back in: who was outside once, after the text was restored, stays there. */
-static bool anybody_inside(struct agent *a, struct target *t)
+/*
+ * Threads never come back in: who was outside once, after the text was restored, stays there. The others' ids, which the
+ * caller frees, and their number.
+ */
+static size_t find_inside(struct agent *a, struct target *t, pid_t **ret)
 {
 	CLEANUP_FREE struct code_range *ranges = xcalloc(a->nislands + 1, sizeof(*ranges));
-	size_t n;
+	size_t n, ninside = 0;
 	const struct target_thread *threads = target_threads(t, &n);
-	bool inside = false;
+	pid_t *inside = xcalloc(n + 1, sizeof(*inside));
 
 	for (size_t i = 0; i < a->nislands; i++)
 		ranges[i] = (struct code_range){ a->islands[i].addr, a->islands[i].addr + a->islands[i].bytes };
@@ -40,13 +45,37 @@ static bool anybody_inside(struct agent *a, struct target *t)
 		if (seen_outside(a, threads[i].tid))
 			continue;
 		if (inside_ranges(t, &threads[i], a->state, ranges, a->nislands)) {
-			inside = true;
+			inside[ninside++] = threads[i].tid;
 			continue;
 		}
 		VEC_GROW(a->outside, a->noutside, a->outside_cap);
 		a->outside[a->noutside++] = threads[i].tid;
 	}
-	return inside;
+	*ret = inside;
+	return ninside;
+}
+
+/*
+ * Who is inside is given the processors alone for some moments: beside a crowd of busy threads each would wait long for
+ * its turn, and few instructions are all it takes. One that waits for what a thread outside holds needs all to run.
+ */
+static struct err *get_out(struct agent *a, struct target *t, bool *ret_inside)
+{
+	double moment = OUT_FIRST, all = 0;
+
+	for (;;) {
+		CLEANUP_FREE pid_t *inside = NULL;
+		size_t n = find_inside(a, t, &inside);
+
+		*ret_inside = n != 0;
+		if (!n || all > OUT_ALL)
+			return NULL;
+		struct err *err = target_let_run(t, inside, n, moment);
+		if (err)
+			return err;
+		all += moment;
+		moment *= 1.5;
+	}
 }
 
 bool agent_still_ours(struct agent *a, struct target *t)
@@ -83,13 +112,19 @@ struct err *agent_remove(struct probe *p, struct target *t, bool *ret_again)
 		if (err)
 			return err;
 	}
-	if (anybody_inside(a, t)) {
-		*ret_again = true;
-		return NULL;
-	}
+	err = get_out(a, t, ret_again);
+	if (err || *ret_again)
+		return err;
 	struct probe_stats st;
 	a->probe.ops->stats(p, t, &st);		/* their last values */
-	return agent_unmap(a, t);
+	err = agent_unmap(a, t);
+	if (err && err->code == ERR_DENIED) {
+		log_line("%s", err->text);
+		err_free(err);
+		err = NULL;
+		p->stays = "it has come under a seccomp filter, which might punish unmapping";
+	}
+	return err;
 }
 
 /* ---- verify ---- */
@@ -114,7 +149,8 @@ static struct err *compare(struct target *t, const struct text *x, const struct 
 		}
 		for (size_t i = 0; i < got; i++)
 			if (file[i] != now[i])
-				return err_new(ERR_OTHER, "code at %#lx differs from %s", (unsigned long)(at + i),
+				return err_new(ERR_OTHER, "heaptop's hooks are out, but code at %#lx differs from %s: "
+					       "something else changes it, too", (unsigned long)(at + i),
 					       elf_file_path(x->file));
 	}
 	return NULL;

@@ -360,7 +360,8 @@ static size_t drain(struct probe *p, struct target *t, bool last, probe_event_fn
 	u->nkept = 0;
 	u->read = 0;
 	u->read_max = last || u->kept ? SIZE_MAX : READ_BYTES;
-	uprobe_kernel_read(u->kernel, last ? SIZE_MAX : READ_MAX, on_record, u);
+	u->a.probe.more = uprobe_kernel_read(u->kernel, READ_MAX, on_record, u) + 2 >= READ_MAX ||
+			  u->nkept + RECORD_KEPT > KEPT_MAX;
 	return u->handed;
 }
 

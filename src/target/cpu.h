@@ -51,6 +51,8 @@ int64_t cpu_syscall_result(const struct cpu_regs *regs);
 void cpu_leave_syscall(struct cpu_regs *regs, bool fresh);
 /* Does the kernel hold such a record for the thread? */
 bool cpu_has_restart(const struct cpu_regs *regs);
+/* Is the call one that the kernel went on with before? Its number is restart_syscall(2)'s then. */
+bool cpu_is_restarted(const struct cpu_regs *regs);
 
 /*
  * Are they those of a system call that the kernel is about to restart or to let fail with EINTR, which it
@@ -63,7 +65,7 @@ bool cpu_restarts(const struct cpu_regs *regs);
  * EINTR when their thread is merely stopped. cpu_may_retry: are regs at such a failure? The last
  * kind only if descriptor *ret_fd is a socket. cpu_retry_syscall turns it into one that the
  * kernel restarts from its beginning unless a signal is handled first; only in a
- * PTRACE_EVENT_STOP. It also does that to one that would be restarted by restart_syscall(2).
+ * PTRACE_EVENT_STOP. cpu_begin_anew does that to one that would be restarted by restart_syscall(2), and was call `nr`.
  */
 enum cpu_retry {
 	CPU_RETRY_NEVER,
@@ -72,6 +74,7 @@ enum cpu_retry {
 };
 enum cpu_retry cpu_may_retry(const struct cpu_regs *regs, int *ret_fd);
 void cpu_retry_syscall(struct cpu_regs *regs);
+void cpu_begin_anew(struct cpu_regs *regs, long nr);
 
 /*
  * Code that the target already has, through which one of its threads can be made to call the kernel

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "target/cpu.h"
+#include "target/naps.h"
 #include "target/remote.h"
 #include "target/target.h"
 
@@ -79,6 +80,7 @@ struct target {
 	struct target_thread *view;	/* for target_threads; valid while stopped */
 	size_t nview;
 	bool view_valid;
+	struct naps naps;
 
 	struct maps maps;
 
@@ -93,7 +95,6 @@ struct target {
 	pid_t caller;			/* thread for remote calls, 0: not chosen */
 	uint64_t caller_lo;		/* lowest byte of its stack's mapping */
 	pid_t filter_look;		/* thread last looked at for a seccomp filter, 0: none yet */
-	bool filtered;			/* some thread was seen to have one */
 	pid_t restarts;			/* the caller, if a system call of its own is to be restarted; or 0 */
 	struct cpu_regs restart_regs;	/* what it had then, */
 	struct cpu_regs restart_safe;	/* and has since the first remote call */
@@ -175,7 +176,8 @@ void target_family_leave(struct target *t);
 struct err *target_run_to_start(struct target *t, bool patient);
 
 /* remote.c */
-bool target_thread_has_seccomp(struct target *t, pid_t tid);
+/* Is this thread, which we have stopped, under seccomp? Less than a microsecond with CAP_SYS_ADMIN, else some 20. */
+bool target_stopped_has_seccomp(struct target *t, pid_t tid);
 
 /* rights.c */
 /* Just executed, and without the rights its file gives, because we trace it. */

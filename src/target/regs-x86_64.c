@@ -104,6 +104,11 @@ bool cpu_has_restart(const struct cpu_regs *regs)
 	return cpu_syscall_number(regs) >= 0 && (int64_t)regs->r.rax == -ERESTART_RESTARTBLOCK;
 }
 
+bool cpu_is_restarted(const struct cpu_regs *regs)
+{
+	return cpu_syscall_number(regs) == SYS_restart_syscall;
+}
+
 bool cpu_restarts(const struct cpu_regs *regs)
 {
 	int64_t result = (int64_t)regs->r.rax;
@@ -180,6 +185,13 @@ enum cpu_retry cpu_may_retry(const struct cpu_regs *regs, int *ret_fd)
 void cpu_retry_syscall(struct cpu_regs *regs)
 {
 	regs->r.rax = (uint64_t)-ERESTARTNOHAND;
+}
+
+/* Its arguments are where they were: the kernel keeps these registers. */
+void cpu_begin_anew(struct cpu_regs *regs, long nr)
+{
+	regs->r.orig_rax = (uint64_t)nr;
+	cpu_retry_syscall(regs);
 }
 
 const size_t cpu_red_zone = 128;

@@ -110,7 +110,7 @@ struct err *target_find_way(struct target *t)
 	}
 	if (!s.found)
 		return err_new(ERR_UNSUPPORTED, "process %d: neither its program nor its libraries have code "
-			       "through which it could be made to call the kernel", t->pid);
+			       "through which it could be made to call the kernel; --probe=uprobe does without", t->pid);
 	t->way = s.way;
 	return NULL;
 }
@@ -188,13 +188,19 @@ static bool match_stacks(void *ctx, const struct mapping *m)
 	return s->next < s->n;
 }
 
-bool target_thread_has_seccomp(struct target *t, pid_t tid)
+static bool thread_has_seccomp(const struct target *t, pid_t tid)
 {
 	struct proc_status status;
-	bool has = proc_status(t->pid, tid, &status) && status.seccomp != 0;
 
-	t->filtered |= has;
-	return has;
+	return proc_status(t->pid, tid, &status) && status.seccomp != 0;
+}
+
+/* EINVAL says that there is no filter; mode 1 lets no call through that is restarted. Without the right /proc tells. */
+bool target_stopped_has_seccomp(struct target *t, pid_t tid)
+{
+	if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, 0, NULL) >= 0)
+		return true;
+	return errno != EINVAL && thread_has_seccomp(t, tid);
 }
 
 bool target_has_seccomp(struct target *t, size_t looks)
@@ -202,13 +208,13 @@ bool target_has_seccomp(struct target *t, size_t looks)
 	CLEANUP_FREE pid_t *tids = NULL;
 	size_t n = proc_tasks(t->pid, &tids), from = 0;
 
-	if (n && target_thread_has_seccomp(t, tids[0]))
+	if (n && thread_has_seccomp(t, tids[0]))
 		return true;
 	while (from < n && tids[from] <= t->filter_look)
 		from++;
 	for (size_t i = 0; i < n && i < looks; i++) {
 		t->filter_look = tids[(from + i) % n];
-		if (target_thread_has_seccomp(t, t->filter_look))
+		if (thread_has_seccomp(t, t->filter_look))
 			return true;
 	}
 	return false;
@@ -302,10 +308,10 @@ static struct err *choose_thread(struct target *t)
 		return NULL;
 	if (filtered)
 		return err_new(ERR_DENIED, "process %d runs under a seccomp filter: heaptop can't make "
-			       "it map memory", t->pid);
+			       "it map memory; --probe=uprobe does without", t->pid);
 	if (shadowed)
 		return err_new(ERR_UNSUPPORTED, "process %d uses shadow stacks: heaptop can't make it "
-			       "call the kernel", t->pid);
+			       "call the kernel; --probe=uprobe does without", t->pid);
 	return err_new(ERR_BUSY, "process %d: no thread has room on its stack right now: try again",
 		       t->pid);
 }
@@ -398,7 +404,7 @@ static struct err *run_to_syscall_stop(struct call *c)
 		if (err || at_syscall)
 			return err;
 	}
-	return err_new(ERR_BUSY, "thread %d is flooded with signals", c->tid);
+	return err_new(ERR_BUSY, "thread %d is flooded with signals: try again", c->tid);
 }
 
 static struct err *prepare(struct call *c)
@@ -414,7 +420,7 @@ static struct err *prepare(struct call *c)
 	if (err)
 		return err;
 	if (c->frame.addr < c->t->caller_lo || c->frame.addr >= cpu_sp(&c->regs))
-		return err_new(ERR_BUSY, "thread %d has no room on its stack", c->tid);
+		return err_new(ERR_BUSY, "thread %d has no room on its stack right now: try again", c->tid);
 	c->under = xmalloc(c->frame.len);
 	err = target_read(c->t, c->frame.addr, c->under, c->frame.len);
 	if (!err)

@@ -171,7 +171,8 @@ static bool is_socket(const struct target *t, pid_t tid, int fd)
  * reason of its own: the kernel sees to that.
  *
  * Sleeps with a time-out are restarted by restart_syscall(2), which many a seccomp filter has not
- * heard of, and kills for: under one they, too, begin anew.
+ * heard of, and kills for: under one they, too, begin anew. Each such thread is asked, each time: a filter comes at any
+ * moment, for one thread or for all.
  */
 static void hide_interruption(struct target *t, const struct thread *th)
 {
@@ -183,10 +184,12 @@ static void hide_interruption(struct target *t, const struct thread *th)
 	if (retry == CPU_RETRY || (retry == CPU_RETRY_SOCKET && is_socket(t, th->tid, fd))) {
 		cpu_retry_syscall(&regs);
 		err = cpu_regs_set(th->tid, &regs);
-	} else if (!err && t->filtered && cpu_has_restart(&regs) &&
-		   target_thread_has_seccomp(t, th->tid)) {
-		cpu_retry_syscall(&regs);
-		err = cpu_regs_set(th->tid, &regs);
+	} else if (!err && cpu_has_restart(&regs)) {
+		long nr = naps_call(&t->naps, th->tid, &regs);
+		if (nr >= 0 && target_stopped_has_seccomp(t, th->tid)) {
+			cpu_begin_anew(&regs, nr);
+			err = cpu_regs_set(th->tid, &regs);
+		}
 	}
 	err_free(err);
 }
@@ -257,7 +260,8 @@ static bool ending(const struct target *t)
 static struct err *ended_error(const struct target *t)
 {
 	if (t->exec_pending)
-		return err_new(ERR_GONE, "process %d has just started another program", t->pid);
+		return err_new(ERR_GONE, "process %d has just executed another program, in which nothing of heaptop is: "
+			       "attach to it to watch it (heaptop -p %d)", t->pid, t->pid);
 	return target_gone(t);
 }
 
@@ -482,6 +486,7 @@ static struct err *stop_once(struct target *t)
 {
 	target_raise_priority(t);
 	t->stop_began = target_now();
+	naps_begin(&t->naps);
 	for (size_t i = 0; i < t->nthreads; i++) {
 		if (t->threads[i].watched)
 			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
@@ -501,13 +506,12 @@ struct err *target_stop(struct target *t)
 	if (t->stopped)
 		return NULL;
 	if (t->left)
-		return err_new(ERR_DENIED, "process %d runs with rights of its own", t->pid);
+		return err_new(ERR_DENIED, "process %d runs with rights of its own (setuid, capabilities): attach to it as root "
+			       "(sudo heaptop -p %d)", t->pid, t->pid);
 	if (ending(t))
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
 		return target_gone(t);
-	if (!t->filtered)
-		target_has_seccomp(t, t->filter_look ? 4 : SIZE_MAX);
 	double deadline = target_now() + STOP_PATIENCE;
 	for (;;) {
 		struct err *err = stop_once(t);
@@ -574,6 +578,7 @@ void target_delete(struct target *t)
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	free(t->command);
+	naps_deinit(&t->naps);
 	free(t->threads);
 	free(t->view);
 	free(t);
@@ -740,59 +745,29 @@ const struct target_thread *target_threads(struct target *t, size_t *ret_n)
 	return t->view;
 }
 
-/* ---- out of a window ---- */
+/* ---- some alone ---- */
 
-static bool is_inside(uint64_t pc, const struct code_range *ranges, size_t n)
+struct err *target_let_run(struct target *t, const pid_t *tids, size_t n, double seconds)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (pc > ranges[i].start && pc < ranges[i].end)
-			return true;
-	}
-	return false;
-}
-
-/*
- * A thread inside is let run a moment and stopped again, until it is outside. Not single-stepped:
- * if heaptop were killed then, the trap flag would stay behind and kill the program by SIGTRAP.
- * What it runs into at worst is a lock of a stopped thread, which is outside, too.
- */
-struct err *target_step_out(struct target *t, const struct code_range *ranges, size_t n)
-{
-	double moment = 10e-6;
-
 	if (!t->stopped)
 		return err_new(ERR_OTHER, "process %d isn't stopped", t->pid);
-	for (int round = 0; round < 400; round++) {
-		size_t count, inside = 0;
-		const struct target_thread *threads = target_threads(t, &count);
-		for (size_t i = 0; i < count; i++) {
-			struct thread *th = target_thread(t, threads[i].tid);
-			if (!th || !is_inside(threads[i].pc, ranges, n))
-				continue;
-			inside++;
-			if (ptrace(PTRACE_CONT, th->tid, 0, 0L) == 0)
-				th->state = THREAD_RUNNING;
-		}
-		if (!inside)
-			return NULL;
-		target_sleep(moment);
-		for (size_t i = 0; i < t->nthreads; i++) {
-			if (t->threads[i].state == THREAD_RUNNING)
-				ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
-		}
-		t->view_valid = false;
-		struct err *err = wait_all(t, target_now() + STOP_PATIENCE);
-		/* They may have made new threads. */
-		if (!err)
-			err = stop_new_threads(t);
-		if (err) {
-			release_all(t);
-			return err;
-		}
-		if (moment < 1e-3)
-			moment *= 1.2;
+	t->caller = 0;	/* what runs may bring all threads under a seccomp filter */
+	for (size_t i = 0; i < n; i++) {
+		struct thread *th = target_thread(t, tids[i]);
+		if (th && th->state == THREAD_STOPPED && ptrace(PTRACE_CONT, th->tid, 0, 0L) == 0)
+			th->state = THREAD_RUNNING;
 	}
-	release_all(t);
-	return err_new(ERR_BUSY, "process %d: a thread doesn't leave the code that is to be changed",
-		       t->pid);
+	target_sleep(seconds);
+	for (size_t i = 0; i < t->nthreads; i++) {
+		if (t->threads[i].state == THREAD_RUNNING)
+			ptrace(PTRACE_INTERRUPT, t->threads[i].tid, 0, 0L);
+	}
+	t->view_valid = false;
+	struct err *err = wait_all(t, target_now() + STOP_PATIENCE);
+	/* They may have made new threads. */
+	if (!err)
+		err = stop_new_threads(t);
+	if (err)
+		release_all(t);
+	return err;
 }

@@ -211,6 +211,11 @@ struct code_range {
  * A thread blocked in a system call is outside by definition of ranges: they hold no syscall.
  */
 struct err *target_step_out(struct target *t, const struct code_range *ranges, size_t n);
+/*
+ * Stopped: let these threads run for so many seconds, at least, while all others stand still, and stop them again. After
+ * an error the target runs.
+ */
+struct err *target_let_run(struct target *t, const pid_t *tids, size_t n, double seconds);
 
 /* ---- remote system calls; stopped only ---- */
 /*
