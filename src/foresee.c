@@ -98,7 +98,7 @@ static char *cost_text(const struct cli *cli)
 	if (cli->exact)
 		return xstrdup("Then every call is recorded, at 100 to 200 ns each.");
 	if (!cli->auto_rate)
-		return xasprintf("Then one call in %s of its allocations is recorded, on average.", text_bytes(size, cli->rate));
+		return xasprintf("Then a block is recorded for every %s that it allocates, on average.", text_bytes(size, cli->rate));
 	return xasprintf("Then samples, at a cost of %g%% of its processor time at most.", cli->overhead * 100);
 }
 
