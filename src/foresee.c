@@ -50,7 +50,8 @@ static void where_text(const struct probe *probe, const struct modules *mods, ch
 		snprintf(buf, len, "%.60s", m->name);
 }
 
-static char *hooks_text(const struct cli *cli, struct target *t)
+/* *ret_can: there is something to hook. */
+static char *hooks_text(const struct cli *cli, struct target *t, bool *ret_can)
 {
 	const struct probe_config config = { .rate = 1, .mmap = cli->mmap, .named = &cli->named };
 	struct modules *mods = modules_create();
@@ -63,6 +64,7 @@ static char *hooks_text(const struct cli *cli, struct target *t)
 	if (!err)
 		err = probe->ops->prepare(probe, t, mods);
 	where_text(probe, mods, where, sizeof(where), &hooks);
+	*ret_can = hooks > 0;
 	const char *plural = hooks == 1 ? "" : "s";
 	char *ret = !hooks && err ? xasprintf("It can't be attached to: %s.", err->text)
 		: !hooks ? xasprintf("No allocator was found in it that can be hooked.")
@@ -96,7 +98,7 @@ static char *cost_text(const struct cli *cli)
 	if (cli->exact)
 		return xstrdup("Then every call is recorded, at 100 to 200 ns each.");
 	if (!cli->auto_rate)
-		return xasprintf("Then one call in %s of its allocations is recorded, on average.", text_bytes(size, cli->rate));
+		return xasprintf("Then a block is recorded for every %s that it allocates, on average.", text_bytes(size, cli->rate));
 	return xasprintf("Then samples, at a cost of %g%% of its processor time at most.", cli->overhead * 100);
 }
 
@@ -111,12 +113,17 @@ char *foresee(const struct cli *cli, pid_t pid)
 		err_free(err);
 		return ret;
 	}
-	if (!process_facts(pid, &facts))
-		facts.threads = 1;
-	CLEANUP_FREE char *hooks = hooks_text(cli, t);
-	CLEANUP_FREE char *stop = stop_text(cli, facts.threads);
-	CLEANUP_FREE char *cost = cost_text(cli);
+	bool can;
+	char *hooks = hooks_text(cli, t, &can);
 	target_destroy(t);
 	text_sanitize(hooks);
-	return xasprintf("%s\n%s\n%s\nAll of it is undone when you leave.", hooks, stop, cost);
+	if (!can)
+		return hooks;
+	if (!process_facts(pid, &facts))
+		facts.threads = 1;
+	CLEANUP_FREE char *stop = stop_text(cli, facts.threads);
+	CLEANUP_FREE char *cost = cost_text(cli);
+	char *ret = xasprintf("%s\n%s\n%s\nAll of it is undone when you leave.", hooks, stop, cost);
+	free(hooks);
+	return ret;
 }

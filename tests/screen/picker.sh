@@ -13,7 +13,7 @@ disown
 # Names are typed with an escape in them: else they would also be found in the command lines of this test.
 on_screen "what can't be attached to: the list comes again, says why, and is as it was" \
   --expect PID --send "\\x6eoheap$$" --gone 'type to filter' --expect '>  ' --send '\r' \
-  --expect 'Enter attaches' --send '\r' --gone 'Enter attaches' --expect 'no allocator found' \
+  --expect "It can't be attached to: " --gone 'still for that' --send '\r' --gone 'Enter attaches' --expect 'no allocator found' \
   --expect 'Esc Clear filter' --expect GROWTH --send '\x15' --gone 'no allocator found' --expect 'type to filter' \
   --send '\e' --wait --status 0 --check-screen --check-restored -- "$HEAPTOP"
 on_screen "and on a narrow one" --size 40x10 \
