@@ -38,6 +38,9 @@ struct follow *follow_create(const struct collect_config *config, struct modules
 		.modules = modules, .family = target_family_create(), .clock = &f->clock,
 		.faults_code = faults_code_create(),
 	};
+	/* now, while nothing runs yet */
+	if (config->faults)
+		faults_code_prepare(f->place.faults_code);
 	processes_init(&f->ps);
 	return f;
 }
