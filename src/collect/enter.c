@@ -156,8 +156,10 @@ struct err *session_enter_launched(struct session *s, int *ret_exit)
 		return err;
 	*ret_exit = LAUNCH_FAILED;
 	err = session_enter_image(s);
-	if (!err)
+	if (!err) {
+		session_open_faults(s);
 		err = session_resume(s);
+	}
 	if (err) {
 		/* nothing of the program has run yet: it isn't started without its profiler */
 		kill(target_pid(s->target), SIGKILL);

@@ -42,6 +42,9 @@ struct follow *follow_create(const struct collect_config *config, struct modules
 		.uprobes = config->uprobe ? uprobe_pool_create((enum uprobe_way)config->uprobe_way) : NULL,
 		.faults_code = faults_code_create(),
 	};
+	/* now, while nothing runs yet */
+	if (config->faults)
+		faults_code_prepare(f->place.faults_code);
 	processes_init(&f->ps);
 	return f;
 }

@@ -164,7 +164,7 @@ void session_watch_births(struct session *s)
 }
 
 /* Where it can't be it is said, and all else goes on. */
-static void open_faults(struct session *s)
+void session_open_faults(struct session *s)
 {
 	struct err *err = s->config.faults ? touching_open(s->target, s->faults_code, &s->touching) : NULL;
 
@@ -326,7 +326,9 @@ struct err *session_begin(struct session *s, const struct session_place *place)
 		return err;
 	}
 	target_family_join(place->family, s->target);
-	open_faults(s);
+	/* a launched one has them since before it ran */
+	if (s->attached)
+		session_open_faults(s);
 	return NULL;
 }
 
@@ -355,7 +357,7 @@ struct err *session_open_forked(struct session *parent, const struct session_pla
 		*ret = NULL;
 		return err;
 	}
-	open_faults(s);
+	session_open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -373,7 +375,7 @@ struct err *session_open_image(const struct collect_config *config, const struct
 		close_without(s);
 		return err;
 	}
-	open_faults(s);
+	session_open_faults(s);
 	*ret = s;
 	return NULL;
 }
@@ -803,7 +805,7 @@ void session_want_faults(struct session *s, bool want)
 	if (s->ended || s->detached || want == (s->touching != NULL))
 		return;
 	if (want) {
-		open_faults(s);
+		session_open_faults(s);
 		return;
 	}
 	const struct touching_of of = touching_of(s);

@@ -85,6 +85,8 @@ struct err *session_refresh_modules(struct session *s);
 size_t session_drain(struct session *s, bool last);
 /* From here on the probe is told of threads that come and go. */
 void session_watch_births(struct session *s);
+/* Page faults are sampled from now on, if they are wanted and can be. The target is stopped, or runs. */
+void session_open_faults(struct session *s);
 uint32_t session_wire_rule(void *session, uint64_t pc);	/* a probe_rule_fn */
 struct probe_config session_probe_config(const struct session *s);
 

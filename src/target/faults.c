@@ -198,12 +198,10 @@ struct err *faults_open(struct target *t, struct faults_code *code, struct fault
 		return why_not(errnum);
 	}
 	*ret = f;
+	/* for its children, which begin while they are opened */
+	if (f->kernel)
+		faults_code_prepare(code);
 	return NULL;
-}
-
-bool faults_knows_sizes(const struct faults *f)
-{
-	return f->kernel;
 }
 
 static struct faults_counts counts_of(const struct faults_seen *seen)

@@ -29,7 +29,7 @@ struct target;
 
 /* Samples of a kind stand for the faults of that kind. */
 enum fault_kind {
-	FAULT_SMALL,		/* or of any size, where that isn't known (faults_knows_sizes) */
+	FAULT_SMALL,		/* or of any size, where that isn't known */
 	FAULT_LARGE,
 	FAULT_KINDS
 };
@@ -39,18 +39,20 @@ struct fault {
 	uint64_t time;		/* ns of CLOCK_MONOTONIC_RAW */
 	pid_t tid;		/* of the thread, in our PID namespace */
 	enum fault_kind kind;
-	uint64_t units;		/* of faults_counts that it stands for, before it is set against these */
+	uint64_t units;		/* of faults_counts that it stands for, before it is set against these: pages of
+				 * FAULTS_PAGE where sizes are known, else faults */
 	uint64_t pages;		/* of FAULTS_PAGE that came with it; 0: not known */
 	struct wire_regs regs;	/* ip: of the instruction that did */
 	const uint8_t *stack;	/* from regs.sp on; in the ring, valid during the call */
 	size_t stack_bytes;
 };
 
-/* ERR_DENIED, ERR_UNSUPPORTED, ERR_BUSY (too many threads and processors) with the reason and what to do. `code`: borrowed for the call. */
+/*
+ * `code` (faults_kernel.h): borrowed for the call. ERR_DENIED, ERR_UNSUPPORTED, ERR_BUSY (too many threads and processors) with
+ * the reason and what to do.
+ */
 struct err *faults_open(struct target *t, struct faults_code *code, struct faults **ret);
 void faults_close(struct faults *f);	/* accepts NULL */
-/* Is each fault seen with the size of its page? Then units are pages of FAULTS_PAGE, else faults. */
-bool faults_knows_sizes(const struct faults *f);
 
 /* Hand over the samples there are, by processor, in order of time. */
 size_t faults_drain(struct faults *f, void (*fn)(void *ctx, const struct fault *fault), void *ctx);

@@ -15,13 +15,18 @@ struct err;
 struct faults_code;
 struct faults_kernel;
 
-/* The program's code, to which the first that is opened adds this kernel's offsets: some tenth of a second. */
+/*
+ * The program's code, once for all processes. What is to be opened next can be made beforehand, for a process that has begun to
+ * run doesn't wait: some milliseconds, and before the first, when libbpf looks for this kernel's offsets, a tenth of a second
+ * and more. Opening takes nothing then.
+ */
 struct faults_code *faults_code_create(void);
+void faults_code_prepare(struct faults_code *code);
 void faults_code_destroy(struct faults_code *code);	/* accepts NULL; what was opened by it stays */
 
 /*
  * ERR_DENIED: a right is missing; ERR_UNSUPPORTED: the kernel has no way (it takes Linux 6.2 with BTF), or this heaptop was
- * built without BPF, or ids of its threads in our PID namespace can't be told. Costs some milliseconds.
+ * built without BPF, or ids of its threads in our PID namespace can't be told.
  */
 struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret);
 void faults_kernel_close(struct faults_kernel *k);	/* accepts NULL */

@@ -30,6 +30,7 @@ struct faults_code {
 	struct bpf_insn *insns;	/* as the kernel takes them; where it names a map, that one's index instead */
 	size_t n;
 	size_t ncpus;
+	struct faults_kernel *spare;	/* one made beforehand, or NULL */
 };
 
 struct faults_kernel {
@@ -51,6 +52,7 @@ void faults_code_destroy(struct faults_code *code)
 {
 	if (!code)
 		return;
+	faults_kernel_close(code->spare);
 	free(code->insns);
 	free(code);
 }
@@ -172,12 +174,17 @@ static int load(struct faults_kernel *k, const struct faults_code *code)
 	return k->program < 0 ? -errno : 0;
 }
 
-static int map(struct faults_kernel *k, const struct stat *ns)
+static int map(struct faults_kernel *k)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (k->ncpus * sizeof(*k->cpus) + page - 1) & ~(page - 1);
-	const struct faults_ctl init = { ns->st_dev, ns->st_ino };
+	struct faults_ctl init = { 0 };
 	uint32_t zero = 0;
+	struct stat ns;
 
+	if (stat("/proc/self/ns/pid", &ns))
+		return -errno;
+	init.ns_dev = ns.st_dev;
+	init.ns_ino = ns.st_ino;
 	if (bpf_map_update_elem(k->maps[CTL], &zero, &init, BPF_ANY))
 		return -errno;
 	k->cpus = mmap(NULL, bytes, PROT_READ, MAP_SHARED, k->maps[CPUS], 0);
@@ -189,26 +196,23 @@ static int map(struct faults_kernel *k, const struct stat *ns)
 }
 
 /* The kernel tells ids of the first namespace, and of the one a thread is in; is ours one of them? */
-static bool has_our_ids(pid_t pid, struct stat *ret_ours)
+static bool has_our_ids(pid_t pid)
 {
 	char path[32];
-	struct stat its;
+	struct stat ours, its;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-	if (stat("/proc/self/ns/pid", ret_ours))
+	if (stat("/proc/self/ns/pid", &ours))
 		return false;
-	return ret_ours->st_ino == FIRST_PID_NS ||
-	       (!stat(path, &its) && its.st_dev == ret_ours->st_dev && its.st_ino == ret_ours->st_ino);
+	return ours.st_ino == FIRST_PID_NS ||
+	       (!stat(path, &its) && its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
 }
 
-struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret)
+/* 0 or a negative errno. */
+static int make(struct faults_code *code, struct faults_kernel **ret)
 {
-	struct stat ns;
-
-	*ret = NULL;
-	if (!has_our_ids(pid, &ns))
-		return err_new(ERR_UNSUPPORTED, "the process is in another PID namespace");
 	struct faults_kernel *k = xcalloc(1, sizeof(*k));
+
 	k->program = k->maps[CTL] = k->maps[CPUS] = k->maps[RING] = -1;
 	int error = make_code(code);
 	k->ncpus = code->ncpus;
@@ -217,15 +221,38 @@ struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct fault
 	if (!error)
 		error = load(k, code);
 	if (!error)
-		error = map(k, &ns);
-	if (error) {
+		error = map(k);
+	if (error)
 		faults_kernel_close(k);
-		if (error == -EPERM)
-			return err_new(ERR_DENIED, "BPF takes CAP_BPF and CAP_PERFMON");
+	else
+		*ret = k;
+	return error;
+}
+
+void faults_code_prepare(struct faults_code *code)
+{
+	/* why it can't be is said when it is asked for */
+	if (!code->spare)
+		make(code, &code->spare);
+}
+
+struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret)
+{
+	int error = 0;
+
+	*ret = NULL;
+	if (!has_our_ids(pid))
+		return err_new(ERR_UNSUPPORTED, "the process is in another PID namespace");
+	if (code->spare)
+		*ret = code->spare;
+	else
+		error = make(code, ret);
+	code->spare = NULL;
+	if (error == -EPERM)
+		return err_new(ERR_DENIED, "BPF takes CAP_BPF and CAP_PERFMON");
+	if (error)
 		return err_new(ERR_UNSUPPORTED, "the kernel doesn't take the BPF program, which takes Linux 6.2 with BTF: %s",
 			       strerror(-error));
-	}
-	*ret = k;
 	return NULL;
 }
 

@@ -13,6 +13,11 @@ void faults_code_destroy(struct faults_code *code)
 	(void)code;
 }
 
+void faults_code_prepare(struct faults_code *code)
+{
+	(void)code;
+}
+
 struct err *faults_kernel_open(struct faults_code *code, pid_t pid, struct faults_kernel **ret)
 {
 	(void)code;

@@ -105,6 +105,8 @@ int main(void)
 	}
 	struct target t = { .pid = pid };
 	struct faults_code *code = faults_code_create();
+
+	faults_code_prepare(code);
 	for (int i = 0; i < ROUNDS * 4; i++) {
 		bool slow = i & 1, sampled = i & 2;
 		struct faults *f = NULL;

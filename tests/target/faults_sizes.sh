@@ -56,6 +56,12 @@ done
 ok "the whole is surer than its parts" awk -v whole="$(header "$tmp/frames" touched_error_pct)" \
   -v part="$(of_site small_most touched_se_pct)" 'BEGIN { exit !(whole > 0 && whole < part) }'
 
+# ---- launched itself, not by a shell: it runs as soon as it is watched ----
+run 60 "$HEAPTOP" -b -x -v -d 0.5 -e --faults -s faults -- "$VICTIMS/victim_pages" small 8000 0 "$tmp/victim"
+cp "$tmp/out" "$tmp/frames"
+is "launched: it ends well" "$status" 0
+told launched small_most small_some
+
 # ---- two processes at once: each has its own counts, and the code is made ready once ----
 # shellcheck disable=SC2016 # for the inner shell
 run 60 "$HEAPTOP" -b -x -v -d 0.5 -e --faults -s faults -- sh -c '"$@" >"$0" & "$@" >/dev/null & wait' "$tmp/victim" \

@@ -1,11 +1,11 @@
 /*
  * Touches small pages and huge ones, each by two functions, and says how many bytes each of them was the first to touch.
  *
- *	victim_pages small|after|mixed SMALL HUGE
+ *	victim_pages small|after|mixed SMALL HUGE [FILE]
  *
  * SMALL pages of 4 KiB, three of four by small_most and one by small_some; HUGE pieces of 2 MiB as huge pages, as far as the
  * system has any: two of three by huge_most, one by huge_some. small: no huge ones. after: these come when all small
- * ones have. mixed: all through them.
+ * ones have. mixed: all through them. What is true is printed, to FILE if there is one.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -77,6 +77,8 @@ int main(int argc, char **argv)
 	}
 	while (next < nhuge)
 		touch_huge(huge, next++);
+	if (argc > 4 && !freopen(argv[4], "w", stdout))
+		return 1;
 	printf("small_most %llu\nsmall_some %llu\nhuge_most %llu\nhuge_some %llu\n", (unsigned long long)told[0],
 	       (unsigned long long)told[1], (unsigned long long)told[2], (unsigned long long)told[3]);
 	return 0;
