@@ -171,7 +171,9 @@ static void live_grew(struct traces *traces, uint64_t time)
 	if (traces->live_bytes <= traces->peak_bytes)
 		return;
 	traces->peak_bytes = traces->live_bytes;
-	traces->peak_time = time;
+	/* blocks of threads chosen just now are taken in in any order: all were there with the last of them */
+	if (time > traces->peak_time)
+		traces->peak_time = time;
 	traces->epoch++;
 }
 

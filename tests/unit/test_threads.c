@@ -286,6 +286,20 @@ static void test_chosen(void **state)
 	assert_int_equal(shown(view, &allocated), 604001);
 }
 
+/* What those chosen hold was all there when the last of it came, wherever it stands in a table. */
+static void test_chosen_peak(void **state)
+{
+	(void)state;
+	begin(1, 100, "io-1");
+	for (uint64_t i = 1; i <= 100; i++) {
+		now = i * 1000000000;
+		alloc(1, i << 12, 10);
+	}
+	heap_choose_threads(heap, "io-1");
+	struct view *view = publish();
+	assert_float_equal(view->totals.peak_time, 100, 0.001);
+}
+
 /* The graph of those chosen begins with the choice; that of all goes on meanwhile. */
 static void test_chosen_graph(void **state)
 {
@@ -339,7 +353,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_whose), T(test_handed_on), T(test_present), T(test_bounded), T(test_chosen), T(test_chosen_graph), T(test_chosen_ended),
+		T(test_whose), T(test_handed_on), T(test_present), T(test_bounded), T(test_chosen), T(test_chosen_peak), T(test_chosen_graph), T(test_chosen_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
