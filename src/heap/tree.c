@@ -17,6 +17,7 @@
 #define FIRST_LOG2 10			/* nodes of the first chunk, log2 */
 #define CHUNKS (33 - FIRST_LOG2)
 #define FIRST_SLOTS 2048u
+#define SLOTS_AHEAD 16u			/* slots are fetched so many nodes before they are filled: they lie all over */
 
 struct node {
 	uint64_t addr;
@@ -92,6 +93,11 @@ static void slots_grow(struct tree *tree)
 	tree->slots = xcalloc(tree->nslots, sizeof(*tree->slots));
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = node_at(tree, id);
+		if (tree->count - id > SLOTS_AHEAD) {
+			const struct node *later = node_at(tree, id + SLOTS_AHEAD);
+			uint32_t slot = hash(later->parent, later->addr) & (tree->nslots - 1);
+			__builtin_prefetch(&tree->slots[slot], 1);
+		}
 		slot_put(tree, id, node->parent, node->addr);
 	}
 }
