@@ -19,6 +19,6 @@ $(OUT)/%.o: %.c $(SRCDIR)/tests/fuzz/fuzz.mk
 
 # what embeds the agent and the BPF program, as ever: they have no sanitizers
 $(OUT)/%.o: %.S src/agent/agent.bin
-	@mkdir -p $(@D); $(CLANG) -Wa,-Isrc/agent -Wa,-Isrc/probe -c -o $@ $<
+	@mkdir -p $(@D); $(CLANG) -Wa,-Isrc/agent -Wa,-Isrc/probe -Wa,-Isrc/target -c -o $@ $<
 
 -include $(objects:.o=.d)
