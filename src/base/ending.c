@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static volatile sig_atomic_t broken_off;
+static bool broken_off;	/* atomic */
 
 void ending_signals(sigset_t *set)
 {
@@ -38,10 +38,10 @@ int ending_pending(void)
 
 void ending_break_off(void)
 {
-	broken_off = 1;
+	__atomic_store_n(&broken_off, true, __ATOMIC_RELAXED);
 }
 
 bool ending_broken_off(void)
 {
-	return broken_off;
+	return __atomic_load_n(&broken_off, __ATOMIC_RELAXED);
 }

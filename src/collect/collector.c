@@ -39,6 +39,7 @@
 #define STUCK_SECONDS 1.0	/* and then */
 #define START_LOOK_SECONDS 0.1	/* between looks whether the user has had enough of waiting for the start, */
 #define START_GRACE_SECONDS 1.0	/* and how long it gets then */
+#define LEAVE_LOOK_SECONDS 0.05	/* between looks for a signal to end while a view is waited for */
 #define HASTE_SECONDS 0.5	/* of the processor's, after getting in: until the first rush is over */
 
 struct published {
@@ -557,6 +558,29 @@ int collector_fd(const struct collector *c)
 	return c->news_fd;
 }
 
+/* Under lock. */
+static void leave_soon(struct collector *c)
+{
+	__atomic_store_n(&c->leaving, true, __ATOMIC_RELAXED);
+	haste_begin(&c->haste);
+}
+
+/*
+ * Under lock: a round of the waiting for something to change. Who waits doesn't see a signal to end, where it is taken
+ * from a descriptor later; the thread shall know of it at once. (By SIGINT a launched program ends, or doesn't.)
+ */
+static int wait_watchful(struct collector *c, const struct timespec *until)
+{
+	struct timespec soon = deadline(LEAVE_LOOK_SECONDS);
+	bool first = soon.tv_sec < until->tv_sec || (soon.tv_sec == until->tv_sec && soon.tv_nsec < until->tv_nsec);
+	int rc = pthread_cond_timedwait(&c->changed, &c->lock, first ? &soon : until);
+	int sig = ending_pending();
+
+	if (sig && (c->config.npids || sig != SIGINT))
+		leave_soon(c);
+	return first ? 0 : rc;
+}
+
 static struct view *view_now(struct collector *c, bool whole)
 {
 	pthread_mutex_lock(&c->lock);
@@ -568,8 +592,7 @@ static struct view *view_now(struct collector *c, bool whole)
 	struct timespec until = deadline(c->stuck ? STUCK_SECONDS : ANSWER_SECONDS);
 	int rc = 0;
 	while (c->now_done < mine && !rc)
-		rc = c->newest.sum ? pthread_cond_timedwait(&c->changed, &c->lock, &until)
-			: pthread_cond_wait(&c->changed, &c->lock);
+		rc = c->newest.sum ? wait_watchful(c, &until) : pthread_cond_wait(&c->changed, &c->lock);
 	c->stuck = c->now_done < mine;
 	struct view *view = view_ref(c->newest.sum);
 	pthread_mutex_unlock(&c->lock);
@@ -720,8 +743,7 @@ bool collector_wait_end(struct collector *c, double seconds)
 void collector_hurry(struct collector *c)
 {
 	pthread_mutex_lock(&c->lock);
-	__atomic_store_n(&c->leaving, true, __ATOMIC_RELAXED);
-	haste_begin(&c->haste);
+	leave_soon(c);
 	pthread_mutex_unlock(&c->lock);
 }
 
