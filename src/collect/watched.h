@@ -87,6 +87,7 @@ size_t session_drain(struct session *s, bool last);
 void session_watch_births(struct session *s);
 /* Page faults are sampled from now on, if they are wanted and can be. The target is stopped, or runs. */
 void session_open_faults(struct session *s);
+struct touching_of session_touching_of(struct session *s);
 uint32_t session_wire_rule(void *session, uint64_t pc);	/* a probe_rule_fn */
 struct probe_config session_probe_config(const struct session *s);
 
