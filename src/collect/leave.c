@@ -81,7 +81,8 @@ static struct err *take_out_and_release(struct session *s, char **ret_message)
 		err = take_out(s, &left);
 	}
 	struct err *resumed = target_resume(s->target);
-	log_line("the program stood still for %.2f ms while hooks were taken out", target_pause(s->target) * 1e3);
+	if (hold)
+		log_line("the program stood still for %.2f ms while hooks were taken out", target_pause(s->target) * 1e3);
 	if (!err && s->placed && !s->hushed)
 		session_drain(s, true);
 	if (!err && s->placed)

@@ -151,7 +151,7 @@ struct probe_ops {
 	struct err *(*extend)(struct probe *p, struct target *t);
 	/*
 	 * Take everything out again, target stopped. *ret_again: threads are still inside; the text is
-	 * restored already; let the target run a moment, stop it and call again. Or leave it at that:
+	 * restored already; let the target run a moment (it may run already), stop it and call again. Or leave it at that:
 	 * then its memory stays, unused; so it does where the target may no longer unmap it (`stays`).
 	 */
 	struct err *(*remove)(struct probe *p, struct target *t, bool *ret_again);

@@ -58,6 +58,7 @@ static size_t find_inside(struct agent *a, struct target *t, pid_t **ret)
 /*
  * Who is inside is given the processors alone for some moments: beside a crowd of busy threads each would wait long for
  * its turn, and few instructions are all it takes. One that waits for what a thread outside holds needs all to run.
+ * *ret_inside: again later; the target may run then.
  */
 static struct err *get_out(struct agent *a, struct target *t, bool *ret_inside)
 {
@@ -71,6 +72,10 @@ static struct err *get_out(struct agent *a, struct target *t, bool *ret_inside)
 		if (!n || all > OUT_ALL)
 			return NULL;
 		struct err *err = target_let_run(t, inside, n, moment);
+		if (err && err->code == ERR_BUSY) {	/* one has begun to wait in the kernel, and all run: later again */
+			err_free(err);
+			return NULL;
+		}
 		if (err)
 			return err;
 		all += moment;

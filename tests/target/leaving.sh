@@ -26,7 +26,9 @@ wait_for "$tmp/crowd" '^ready'
 run 60 "$HEAPTOP" -b -n 1 -d 0.2 -p "$pid"
 is "busy threads: leaves with 0" "$status" 0
 like "busy threads: all is out" "$(cat "$tmp/err")" "hooks removed, its code is identical to its files\$"
+kill -STOP "$pid"	# or looking would take long
 ok "the program has its own text" text_intact "$pid"
+kill -CONT "$pid"
 kill -TERM "$pid"
 finish "$pid" 20
 is "and ends with its own code" "$status" 0
