@@ -177,6 +177,8 @@ static void put_header(struct json *j, const struct view *v)
 	percent(j, "live_error_pct", sqrt(s->live_var), (double)s->live_bytes, 0);
 	if (report_value_known(v, REPORT_FAULT_BYTES))
 		percent(j, "touched_error_pct", sqrt(s->fault_var), (double)s->fault_bytes, 0);
+	else
+		text(j, "touched_error_pct", NULL);
 	percent(j, "alloc_error_pct", sqrt(s->alloc_var), (double)s->alloc_bytes, 0);
 	number(j, "peak_time_s", (double)v->totals.peak_time, 3);
 	integer(j, "rss_bytes", i->rss);
@@ -245,6 +247,8 @@ static void put_sites(struct json *j, struct report *report, enum report_value v
 		percent(j, "se_pct", s->se, (double)s->s.live_bytes, 0);
 		if (report_value_known(report_view(report), REPORT_FAULT_BYTES))
 			percent(j, "touched_se_pct", sqrt(s->s.fault_var), (double)s->s.fault_bytes, 0);
+		else
+			text(j, "touched_se_pct", NULL);
 		if (s->held.known)
 			number(j, "age_p50_s", s->held.age ? (double)class_age_until(s->held.age - 1u) / 1e9 : 0, 3);
 		else
