@@ -38,6 +38,7 @@
 #define START_MAX 2.0		/* so long by the clock at most, */
 #define START_COST 0.3		/* and at most so many seconds of its time that it may cost */
 #define START_LOOK 0.01		/* between looks at that */
+#define CROWD_SECONDS 0.01	/* a program whose threads crowd the rings runs that long before it is held again */
 #define AT_ONCE 4096		/* events a step: a ring would be full in some milliseconds */
 #define FEW 64			/* fewer a step may wait for the next look of an idle one: a thousandth of a ring */
 
@@ -671,14 +672,21 @@ static size_t drain_crowd(struct session *s)
 	}
 	/* what has become of it, session_news tells */
 	err_free(err);
+	s->crowd_held = monotonic_seconds();
 	return n;
+}
+
+/* Who was held within a record gets a moment to finish it: all later ones wait for that. */
+static bool is_crowd(const struct session *s)
+{
+	return s->placed && s->probe->ops->crowded && monotonic_seconds() - s->crowd_held > CROWD_SECONDS &&
+	       s->probe->ops->crowded(s->probe, s->target);
 }
 
 enum session_step session_step(struct session *s, struct err **ret_err)
 {
 	uint64_t taught = s->taught;
-	bool crowded = s->placed && !s->attached && s->probe->ops->crowded && s->probe->ops->crowded(s->probe, s->target);
-	size_t n = crowded ? drain_crowd(s) : session_drain(s, false);
+	size_t n = is_crowd(s) ? drain_crowd(s) : session_drain(s, false);
 
 	look_after(s);
 	if (s->replaced) {

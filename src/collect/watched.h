@@ -71,6 +71,7 @@ struct session {
 	double start;		/* hooks were placed, monotonic */
 	bool starting;		/* in its first moments, and launched with the auto rate */
 	double start_looked;
+	double crowd_held;	/* when it was last held to make room */
 	double start_cpu;	/* seconds of processor time it had used by then */
 
 	struct target_usage usage;

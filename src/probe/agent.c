@@ -334,7 +334,8 @@ static bool crowded(struct probe *p, struct target *t)
 {
 	struct agent *a = agent_of(p);
 
-	if (!a->state || !a->waits || a->may_syscall)
+	/* a process that was attached to isn't traced: holding it would be attaching again */
+	if (!a->state || !a->waits || a->may_syscall || !target_is_launched(t))
 		return false;
 	if (a->rings_used < a->nrings)
 		find_rings_used(a, t);
@@ -365,6 +366,9 @@ static void read_rings(struct agent *a, struct target *t, bool last)
 		if (!last)
 			keep_lease(a, t);
 		if (bytes > READ_LEAVING && a->config.leaving && __atomic_load_n(a->config.leaving, __ATOMIC_RELAXED))
+			return;
+		/* it has become a crowd meanwhile: the rest is read where it is held */
+		if (i && !last && !target_is_stopped(t) && crowded(&a->probe, t))
 			return;
 		if (a->shared)
 			read_shared(a, i);

@@ -103,8 +103,9 @@ struct probe_ops {
 	struct err *(*set_raise)(struct probe *p, struct target *t, bool raise);
 	struct err *(*set_active)(struct probe *p, struct target *t, bool active);
 	/*
-	 * Have more threads than processors filled a good part of their rings, that can only spin once there is no room? They
-	 * leave heaptop a share of the processors to make it with. NULL: never.
+	 * Have more threads than processors of a launched program filled a good part of their rings, that can only spin
+	 * once there is no room? They leave heaptop a share of the processors to make it with: it is to be held while
+	 * its rings are drained. NULL: never.
 	 */
 	bool (*crowded)(struct probe *p, struct target *t);
 	/*
