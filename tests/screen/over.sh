@@ -35,10 +35,11 @@ key 6
 :save-display $tmp/modules
 END
 ok "watched until its end" env HEAPTOP_SCRIPT="$tmp/script" timeout 60 "$HEAPTOP" -e -p "$pid"
-# rates_in FILE: what its rows have in the column B/s, which is seven wide
+# rates_in FILE: what its rows have in the column B/s, which is seven wide; Detail beneath them has numbered lines, too
 rates_in() {
   local line before at=
   while IFS= read -r line; do
+    [[ $line != "─ "* ]] || break
     if [[ $line == *' B/s '* ]]; then
       before=${line%%B/s*}
       at=$((${#before} - 4))
