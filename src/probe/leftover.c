@@ -24,6 +24,7 @@
 
 #define FUNCTIONS_MAX 512
 #define FOUND_MAX 64		/* pieces of old agents, of each sort */
+#define STATE_BYTES ((WIRE_STATE_BYTES + PAGE - 1) / PAGE * PAGE)
 #define PAGE 4096u
 
 struct pieces {
@@ -69,14 +70,24 @@ static void look_island(struct found *f, const struct mapping *m)
 		add(&f->claimed, head.rings, head.rings + head.rings_bytes);
 }
 
-/* MADV_WIPEONFORK keeps the state from being merged with its neighbours: the size must fit. */
-static void look_state(struct found *f, const struct mapping *m)
+static void look_state(struct found *f, uint64_t at)
 {
 	uint64_t magic;
 
-	if (m->end - m->start == (WIRE_STATE_BYTES + PAGE - 1) / PAGE * PAGE &&
-	    target_read_some(f->t, m->start, &magic, sizeof(magic)) == sizeof(magic) && magic == WIRE_CTL_MAGIC)
-		add(&f->states, m->start, m->end);
+	if (target_read_some(f->t, at, &magic, sizeof(magic)) == sizeof(magic) && magic == WIRE_CTL_MAGIC)
+		add(&f->states, at, at + STATE_BYTES);
+}
+
+/*
+ * MADV_WIPEONFORK keeps a state from being merged with the program's memory, but not with another one: each is looked
+ * for, from both ends, since one whose heaptop was killed just then may have no magic number, or still be as all memory is.
+ */
+static void look_states(struct found *f, const struct mapping *m)
+{
+	for (uint64_t at = m->start; m->end - at >= STATE_BYTES && (at - m->start) / STATE_BYTES < FOUND_MAX; at += STATE_BYTES)
+		look_state(f, at);
+	for (uint64_t end = m->end; end - m->start >= STATE_BYTES && (m->end - end) / STATE_BYTES < FOUND_MAX; end -= STATE_BYTES)
+		look_state(f, end - STATE_BYTES);
 }
 
 static bool look(void *ctx, const struct mapping *m)
@@ -87,7 +98,7 @@ static bool look(void *ctx, const struct mapping *m)
 		if (m->prot & PROT_EXEC && !(m->prot & PROT_WRITE))
 			look_island(f, m);
 		else if (m->prot == (PROT_READ | PROT_WRITE))
-			look_state(f, m);
+			look_states(f, m);
 	} else if (m->shared && !(m->prot & PROT_EXEC) && !strncmp(m->path, "/memfd:heaptop", 14)) {
 		add(&f->rings, m->start, m->end);
 	}

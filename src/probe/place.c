@@ -194,19 +194,21 @@ static struct err *choose_sizes(struct agent *a, struct target *t)
 
 static struct err *map_state(struct agent *a, struct target *t)
 {
+	struct wire_ctl ctl;
+
+	fill_owner(&ctl);
 	/* Most of it is never touched: the last walks of threads that aren't there. */
 	struct err *err = map_anonymous(t, "mmap", 0, WIRE_STATE_BYTES, PROT_READ | PROT_WRITE, MAP_NORESERVE,
 					&a->state);
 	if (err)
 		return err;
-	const uint64_t args[6] = { a->state, WIRE_STATE_BYTES, MADV_WIPEONFORK };
-	err = agent_call(t, "madvise(MADV_WIPEONFORK)", SYS_madvise, args, NULL);
-	if (err)
-		return err_prefix(err, "a forked child could not be kept apart");
 	/* At once, so that whoever comes after us knows whose memory it is. */
-	struct wire_ctl ctl;
-	fill_owner(&ctl);
-	return target_write(t, a->state, &ctl, sizeof(ctl));
+	err = target_write(t, a->state, &ctl, sizeof(ctl));
+	if (err)
+		return err;
+	const uint64_t args[6] = { a->state, WIRE_STATE_BYTES, MADV_WIPEONFORK };
+	return err_prefix(agent_call(t, "madvise(MADV_WIPEONFORK)", SYS_madvise, args, NULL),
+			  "a forked child could not be kept apart");
 }
 
 /* ---- rings ---- */

@@ -65,4 +65,20 @@ ok "the program has its own text" text_intact "$pid"
 echo quit >&7
 finish "$pid" 20
 is "and ends with its own code" "$status" 7
+
+# ---- states that the kernel has merged ----
+: >"$tmp/said"
+"$VICTIMS/victim_left" states <"$tmp/in" >>"$tmp/said" 2>&1 7>&- &
+pid=$!
+tap_pids+=("$pid")
+ok "a program with states of three agents" wait_for "$tmp/said" '^ready'
+wiped() { awk '/^[0-9a-f]+-[0-9a-f]+ / { kib = 0 } /^Size:/ { kib = $2 } /^VmFlags:.* wf/ { n += kib } END { print n + 0 }' "/proc/$pid/smaps"; }
+state=$(sed -n 's/^states of \([0-9]*\) KiB/\1/p' "$tmp/said")
+is "which are one mapping" "$(wiped)" $((3 * state))
+run 60 "$HEAPTOP" -e -b -n 1 -d 0.1 -p "$pid"
+is "heaptop comes and goes" "$status" 0
+is "those that say whose they are are gone, also its own" "$(wiped)" "$state"
+echo quit >&7
+finish "$pid"
+is "the program ends by itself" "$status" 7
 done_testing

@@ -89,7 +89,7 @@ not_stopped() { ! grep -q "^State:.*[tT] (" "/proc/$pid/status"; }
 ok "it isn't left stopped" until_true 5 not_stopped
 is "nobody traces it any more" "$(status_of TracerPid)" 0
 ok "heaptop comes and goes after that" round 1
-ok "and leaves nothing in it, neither of its own nor of the killed ones" nothing_left
+ok "and leaves nothing in it, neither of its own nor of the killed ones" nothing_left || diag_file "$tmp/err" 20
 diag "after $kills kills: $(measure)"
 ok "its text is its files'" text_intact "$pid"
 is "it has no more descriptors than before" "$(fds)" "$descriptors"
