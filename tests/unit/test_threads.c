@@ -298,6 +298,7 @@ static void test_chosen_peak(void **state)
 	heap_choose_threads(heap, "io-1");
 	struct view *view = publish();
 	assert_float_equal(view->totals.peak_time, 100, 0.001);
+	view_unref(view);
 }
 
 /* The graph of those chosen begins with the choice; that of all goes on meanwhile. */
