@@ -657,8 +657,10 @@ enum session_step session_news(struct session *s, struct err **ret_err)
 static size_t drain_crowd(struct session *s)
 {
 	size_t n = 0;
-	struct err *err = target_stop(s->target);
+	struct err *err = target_try_stop(s->target);
 
+	/* a thread that waits in the kernel, for a file or a vforked child, mustn't keep all others from their work */
+	s->probe->unheld = err != NULL;
 	if (!err)
 		do
 			n += session_drain(s, false);

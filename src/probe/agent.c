@@ -335,7 +335,7 @@ static bool crowded(struct probe *p, struct target *t)
 	struct agent *a = agent_of(p);
 
 	/* a process that was attached to isn't traced: holding it would be attaching again */
-	if (!a->state || !a->waits || a->may_syscall || !target_is_launched(t))
+	if (p->unheld || !a->state || !a->waits || a->may_syscall || !target_is_launched(t))
 		return false;
 	if (a->rings_used < a->nrings)
 		find_rings_used(a, t);

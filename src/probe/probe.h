@@ -168,6 +168,7 @@ struct probe {
 	const char *stays;		/* after `remove`: why its memory is still mapped, unused; NULL: it isn't */
 	struct probe_hook *hooks;	/* after prepare; of the modules there are, as of the last update */
 	size_t nhooks;
+	bool unheld;			/* the caller can't hold it: it is drained as it runs, crowded or not */
 	bool outlives;			/* what was recorded can still be drained after `remove` */
 	bool more;			/* after a drain: it has left something for the next, though it was there */
 };

@@ -499,12 +499,11 @@ static struct err *stop_once(struct target *t)
 	return err;
 }
 
-struct err *target_stop(struct target *t)
+/* Whether it makes sense to try; NULL: it does. */
+static struct err *can_stop(struct target *t)
 {
 	struct proc_stat stat;
 
-	if (t->stopped)
-		return NULL;
 	if (t->left)
 		return err_new(ERR_DENIED, "process %d runs with rights of its own (setuid, capabilities): attach to it as root "
 			       "(sudo heaptop -p %d)", t->pid, t->pid);
@@ -512,9 +511,26 @@ struct err *target_stop(struct target *t)
 		return ended_error(t);
 	if (!t->launched && t->start && (!proc_stat(t->pid, 0, &stat) || stat.start != t->start))
 		return target_gone(t);
+	return NULL;
+}
+
+struct err *target_try_stop(struct target *t)
+{
+	struct err *err = t->stopped ? NULL : can_stop(t);
+
+	return err || t->stopped ? err : stop_once(t);
+}
+
+struct err *target_stop(struct target *t)
+{
+	if (t->stopped)
+		return NULL;
+	struct err *err = can_stop(t);
+	if (err)
+		return err;
 	double deadline = target_now() + STOP_PATIENCE;
 	for (;;) {
-		struct err *err = stop_once(t);
+		err = stop_once(t);
 		if (!err)
 			return NULL;
 		if (err->code != ERR_BUSY || ending(t) || target_now() > deadline)

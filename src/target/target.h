@@ -72,6 +72,8 @@ void target_destroy(struct target *t);
  * target_poll tells which. ERR_BUSY: a thread is in an uninterruptible wait; try again.
  */
 struct err *target_stop(struct target *t);
+/* The same without patience: where a thread is in an uninterruptible wait it is ERR_BUSY after some 20 ms. */
+struct err *target_try_stop(struct target *t);
 struct err *target_resume(struct target *t);
 bool target_is_stopped(const struct target *t);
 /* How long the last stop lasted, seconds. */
