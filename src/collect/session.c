@@ -446,6 +446,17 @@ static void see_start_through(struct session *s, double now)
 		err_free(s->probe->ops->set_raise(s->probe, s->target, s->control.on));
 }
 
+/* After what was to be done while it stood still, which ended with `err`: it goes on, if it doesn't already. The first error. */
+static struct err *let_go(struct session *s, struct err *err)
+{
+	struct err *resumed = target_is_stopped(s->target) ? session_resume(s) : NULL;
+
+	if (!err)
+		return resumed;
+	err_free(resumed);
+	return err;
+}
+
 /*
  * New modules have entry points: one short stop. If a thread is just at one of them, again later, as long as
  * the probe has something to hook.
@@ -456,14 +467,7 @@ static void hook_new_modules(struct session *s)
 
 	if (!err)
 		err = s->probe->ops->extend(s->probe, s->target);
-	/* after a failure it may run already */
-	if (target_is_stopped(s->target)) {
-		struct err *resumed = session_resume(s);
-		if (err)
-			err_free(resumed);
-		else
-			err = resumed;
-	}
+	err = let_go(s, err);
 	if (!err || err->code != ERR_BUSY)
 		s->extend = false;
 	if (err)
@@ -665,13 +669,7 @@ static size_t drain_crowd(struct session *s)
 		do
 			n += session_drain(s, false);
 		while (s->probe->more);
-	if (target_is_stopped(s->target)) {
-		struct err *resumed = session_resume(s);
-		if (err)
-			err_free(resumed);
-		else
-			err = resumed;
-	}
+	err = let_go(s, err);
 	/* what has become of it, session_news tells */
 	err_free(err);
 	s->crowd_held = monotonic_seconds();
