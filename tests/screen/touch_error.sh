@@ -1,12 +1,8 @@
 #!/usr/bin/env bash
 # Bytes first touched are estimates with an error of their own, whatever is known of live bytes: on Sites, Tree and Detail, in
 # the status line, where live bytes are exact; and none where the faults were all counted.
-#
-#	touch_error.sh --update	writes the expected files anew: look at the difference before believing it
 . "${abs_top_srcdir:-.}/tests/lib/tap.sh"
-expected=$abs_top_srcdir/tests/screen/expected
-update=
-[ "${1-}" = --update ] && update=1
+. "$abs_top_srcdir/tests/lib/golden.sh"
 
 make="$abs_top_builddir/tests/screen/make_resident"
 ok "a snapshot" "$make" "$tmp/estimated.pb.gz" estimated
@@ -37,17 +33,8 @@ for size in 120x40 80x24 40x10; do
     HEAPTOP_SCRIPT=$dir.script run 20 "$HEAPTOP" $option -i "$tmp/estimated.pb.gz"
     is "$size-$charset runs" "$status" 0
     diag_file "$tmp/err"
-    for file in "$dir"/*; do
-      printf '===== %s\n' "${file##*/}"
-      sed "s|$tmp|TMP|g" "$file"
-    done >"$dir.all"
-    name=touch_error-$size-$charset.txt
-    if [ -n "$update" ]; then
-      cp "$dir.all" "$expected/$name"
-      pass "$name written"
-    else
-      ok "$name" diff -u "$expected/$name" "$dir.all"
-    fi
+    together "$dir" | sed "s|$tmp|TMP|g" >"$dir.all"
+    golden "touch_error-$size-$charset.txt" "$dir.all"
     ok "$size-$charset: no row is too long" test "$(wc -L <"$dir.all")" -le "${size%x*}"
     [ $charset = unicode ] || ok "$size in ASCII is ASCII" sh -c "! LC_ALL=C grep -q '[^ -~]' '$dir.all'"
   done
