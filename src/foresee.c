@@ -94,7 +94,7 @@ static char *cost_text(const struct cli *cli)
 	if (cli->paused)
 		return xstrdup("Then nothing is recorded until collection is switched on.");
 	if (cli->uprobe)
-		return xstrdup("Then each call of them costs it about a microsecond, sampled or not.");
+		return xstrdup("Then each call of them costs it one to five microseconds, sampled or not.");
 	if (cli->exact)
 		return xstrdup("Then every call is recorded, at 100 to 200 ns each.");
 	if (!cli->auto_rate)
