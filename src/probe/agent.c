@@ -27,6 +27,7 @@
 #define FILTER_START_CPU 1.0
 #define FILTER_START_NS 30000000000ull
 /* Bytes of the rings that are still read when heaptop leaves: beside a crowd of busy threads all of them take seconds. */
+#define CROWD_SHARE 16u		/* of a ring: filled that far before it was read, it will soon be full */
 #define READ_LEAVING (2u << 20)
 #define LEASE_EVENTS 256u		/* between looks at the lease while events are handed over */
 /*
@@ -330,15 +331,15 @@ static uint32_t processors(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (uint32_t)CPU_COUNT(&set);
 }
 
-static bool crowded(struct probe *p, struct target *t)
+/* Would threads without room spin, and could it be held? (Attached it isn't traced: that would be attaching again.) */
+static bool may_crowd(const struct agent *a, const struct target *t)
 {
-	struct agent *a = agent_of(p);
+	return !a->probe.unheld && a->state && a->waits && !a->may_syscall && target_is_launched(t);
+}
 
-	/* a process that was attached to isn't traced: holding it would be attaching again */
-	if (p->unheld || !a->state || !a->waits || a->may_syscall || !target_is_launched(t))
-		return false;
-	if (a->rings_used < a->nrings)
-		find_rings_used(a, t);
+/* Of the rings known to be in use, see probe_ops.crowded. */
+static bool many_fill(struct agent *a, struct target *t)
+{
 	uint32_t full = 0, many = a->rings_used ? processors() : 0;
 	for (uint32_t i = 0; i < a->rings_used && full <= many; i++) {
 		uint64_t head;
@@ -348,9 +349,20 @@ static bool crowded(struct probe *p, struct target *t)
 					       __ATOMIC_RELAXED);
 		else if (target_read_some(t, a->rings + i * a->ring_stride, &head, sizeof(head)) != sizeof(head))
 			return false;
-		full += head - ring_reader_tail(a->reader, i) > a->ring_bytes / 16;
+		full += head - ring_reader_tail(a->reader, i) > a->ring_bytes / CROWD_SHARE;
 	}
 	return full > many;
+}
+
+static bool crowded(struct probe *p, struct target *t)
+{
+	struct agent *a = agent_of(p);
+
+	if (!may_crowd(a, t))
+		return false;
+	if (a->rings_used < a->nrings)
+		find_rings_used(a, t);
+	return many_fill(a, t);
 }
 
 static void read_rings(struct agent *a, struct target *t, bool last)
@@ -368,7 +380,7 @@ static void read_rings(struct agent *a, struct target *t, bool last)
 		if (bytes > READ_LEAVING && a->config.leaving && __atomic_load_n(a->config.leaving, __ATOMIC_RELAXED))
 			return;
 		/* it has become a crowd meanwhile: the rest is read where it is held */
-		if (i && !last && !target_is_stopped(t) && crowded(&a->probe, t))
+		if (i && !last && !target_is_stopped(t) && may_crowd(a, t) && many_fill(a, t))
 			return;
 		if (a->shared)
 			read_shared(a, i);
